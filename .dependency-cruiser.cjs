@@ -1,0 +1,107 @@
+// The house rules of the code as errors. Order matters: a feature may import only the features before it.
+const features = ['idempotency', 'users', 'workspaces', 'keys', 'sessions', 'activation', 'status']
+const server = '^packages/server/src'
+
+const only = (name, comment, modules, places) => ({
+  name,
+  comment,
+  severity: 'error',
+  from: { path: server, pathNot: places },
+  to: { path: modules.map((module) => `node_modules/${module}/`) },
+})
+
+const direction = features.slice(0, -1).map((feature, index) => ({
+  name: `direction-${feature}`,
+  comment: `${feature}/ may import only the features listed before it`,
+  severity: 'error',
+  from: { path: `${server}/${feature}/` },
+  to: { path: `${server}/(${features.slice(index + 1).join('|')})/` },
+}))
+
+const doors = features.map((feature) => ({
+  name: `door-${feature}`,
+  comment: `From outside, ${feature}/ is entered through ${feature}.ts; its routes are for app.ts alone`,
+  severity: 'error',
+  from: { path: server, pathNot: `${server}/${feature}/` },
+  to: {
+    path: `${server}/${feature}/`,
+    pathNot: [`${server}/${feature}/${feature}\\.ts$`, `${server}/${feature}/routes\\.ts$`],
+  },
+}))
+
+module.exports = {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
+    {
+      name: 'nothing-imports-server',
+      comment: 'The server is a program, not a library; only its own tests look inside',
+      severity: 'error',
+      from: { path: '^(packages/(?!server/)|stack/|test/|bench/|scripts/)' },
+      to: { path: '^packages/server/' },
+    },
+    {
+      name: 'contract-is-alone',
+      severity: 'error',
+      from: { path: '^packages/contract/' },
+      to: { path: '^(packages/(?!contract/)|stack/|test/|bench/)' },
+    },
+    {
+      name: 'sources-import-no-tests',
+      severity: 'error',
+      from: { path: '^packages/[^/]+/src', pathNot: '\\.test\\.ts$' },
+      to: { path: '^(packages/[^/]+/test|stack/|test/|bench/|scripts/)' },
+    },
+    {
+      name: 'platform-is-below',
+      severity: 'error',
+      from: { path: `${server}/platform/` },
+      to: { path: `${server}/(?!platform/)` },
+    },
+    {
+      name: 'engine-is-below',
+      severity: 'error',
+      from: { path: `${server}/engine/` },
+      to: { path: `${server}/(?!platform/|engine/)` },
+    },
+    {
+      name: 'http-knows-no-feature',
+      severity: 'error',
+      from: { path: `${server}/http/` },
+      to: { path: `${server}/(?!platform/|http/|engine/|deps\\.ts$)` },
+    },
+    {
+      name: 'routes-are-for-the-app',
+      severity: 'error',
+      from: { path: server, pathNot: `${server}/app\\.ts$` },
+      to: { path: `${server}/[^/]+/routes\\.ts$` },
+    },
+    {
+      name: 'framework-stays-in-http',
+      comment: 'No framework object reaches a feature',
+      severity: 'error',
+      from: { path: `${server}/(${features.join('|')})/` },
+      to: { path: `${server}/http/(server|edge|error-handler|authenticate|authorize)\\.ts$` },
+    },
+    only('fastify-in-http', 'Fastify only in http/', ['fastify', '@fastify/[^/]+'], `${server}/http/`),
+    only(
+      'drivers-in-platform-and-stores',
+      'Database drivers only in platform/ and store.ts',
+      ['pg', 'kysely', 'ioredis'],
+      [`${server}/platform/`, `${server}/[^/]+/store\\.ts$`],
+    ),
+    only('restate-in-engine', 'The Restate SDK only in engine/', ['@restatedev/[^/]+'], `${server}/engine/`),
+    ...direction,
+    ...doors,
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'node', 'types', 'default'],
+      extensions: ['.ts', '.js', '.mjs', '.cjs', '.json'],
+    },
+  },
+}

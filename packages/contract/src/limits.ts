@@ -1,0 +1,29 @@
+/**
+ * Sliding windows: at most `max` requests in any `windowSeconds`. What a window is counted against:
+ * `caller` is the credential, or the client address on public routes and for refused credentials.
+ */
+export interface Limit {
+  readonly max: number
+  readonly windowSeconds: number
+  readonly per: 'caller' | 'address' | 'code' | 'user'
+}
+
+export const limits = {
+  rest: { max: 100, windowSeconds: 60, per: 'caller' },
+  activate: { max: 1, windowSeconds: 1, per: 'address' },
+  activationPoll: { max: 1, windowSeconds: 1, per: 'code' },
+  codeMisses: { max: 10, windowSeconds: 600, per: 'user' },
+  pendingCodes: { max: 500, windowSeconds: 600, per: 'address' },
+} as const satisfies Record<string, Limit>
+
+export type LimitName = keyof typeof limits
+
+export const activationLifetimeSeconds = 600
+export const activationPollIntervalSeconds = 2
+
+/** How many keys a person may hold over all workspaces, by subscription mode; null is no cap. */
+export const keysPerUser = { byokmode: 1, paygmode: 10, basedmode: null } as const
+
+/** Caps that keep a person's and a workspace's own lists bounded. */
+export const workspacesPerUser = 100
+export const membersPerWorkspace = 1000

@@ -1,0 +1,58 @@
+import type { Static, TObject, TSchema } from 'typebox'
+import type { ErrorCode } from './errors.ts'
+import type { LimitName } from './limits.ts'
+
+/**
+ * Who may call a route:
+ * - `public`: anybody; a credential that comes along is not read.
+ * - `credential`: an active API key, a session or an OAuth token.
+ * - `session`: a person in the app and nobody else, so that no agent can approve for itself.
+ */
+export type Audience = 'public' | 'credential' | 'session'
+
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** With `:name` for parameters. A workspace never stands in a path. */
+  readonly path: string
+  readonly summary: string
+  readonly tag: string
+  readonly audience: Audience
+  /** The first window is the one the rate-limit headers describe; empty for the operator's own routes. */
+  readonly limits: readonly LimitName[]
+  readonly params?: TObject
+  readonly query?: TObject
+  readonly body?: TSchema
+  /** Success answers by status. */
+  readonly responses: Readonly<Record<number, TSchema>>
+  readonly errors: readonly ErrorCode[]
+  /** A creating POST: takes `Idempotency-Key`. */
+  readonly creates?: true
+  /** The answer holds a secret that is shown once, so a repeated creation cannot answer it again. */
+  readonly answersSecret?: true
+  /** What the answer is when it is not JSON. */
+  readonly answers?: 'redirect' | 'text'
+}
+
+export type Routes = Readonly<Record<string, Route>>
+
+export function defineRoutes<const R extends Routes>(routes: R): R {
+  return routes
+}
+
+type PartOf<R extends Route, P extends 'params' | 'query' | 'body'> = R[P] extends TSchema
+  ? Static<R[P]>
+  : undefined
+
+export type ParamsOf<R extends Route> = PartOf<R, 'params'>
+export type QueryOf<R extends Route> = PartOf<R, 'query'>
+export type BodyOf<R extends Route> = PartOf<R, 'body'>
+
+type ResponseUnion<R extends Route> = {
+  [S in keyof R['responses'] & number]: { status: S; body: Static<R['responses'][S]> }
+}[keyof R['responses'] & number]
+
+/** The body where a route has one success status, `{ status, body }` where it has several. */
+export type AnswerOf<R extends Route> =
+  IsUnion<keyof R['responses']> extends true ? ResponseUnion<R> : ResponseUnion<R>['body']
+
+type IsUnion<T, U = T> = T extends unknown ? ([U] extends [T] ? false : true) : never

@@ -1,0 +1,118 @@
+import { Type } from 'typebox'
+import { defineRoutes } from './route.ts'
+import { Mode, Nullable, Success, Timestamp, Uuid } from './shapes.ts'
+import { Workspace } from './workspaces.ts'
+
+const Person = Type.Object({
+  id: Uuid,
+  email: Nullable(Type.String()),
+  name: Nullable(Type.String()),
+  mode: Mode,
+})
+
+const SessionInfo = Type.Object({
+  expires_at: Timestamp,
+  user: Person,
+  workspaces: Type.Array(Workspace),
+  current_workspace_id: Uuid,
+})
+
+const SignedIn = Type.Object({ auth_token: Type.String(), ...SessionInfo.properties })
+const Opaque = Type.String({ minLength: 1, maxLength: 4096 })
+
+export const sessionRoutes = defineRoutes({
+  listProviders: {
+    method: 'GET',
+    path: '/api/v1/auth/providers',
+    summary: 'The identity providers a person can sign in with',
+    tag: 'sign-in',
+    audience: 'public',
+    limits: ['rest'],
+    responses: { 200: Type.Array(Type.Object({ id: Type.String(), name: Type.String() })) },
+    errors: [],
+  },
+  startSignIn: {
+    method: 'GET',
+    path: '/api/v1/auth/start',
+    summary: 'Send the browser to the identity provider',
+    tag: 'sign-in',
+    audience: 'public',
+    limits: ['rest'],
+    answers: 'redirect',
+    query: Type.Object({
+      provider: Type.Optional(Type.String({ maxLength: 64 })),
+      redirect: Type.Optional(Type.String({ maxLength: 2048 })),
+      challenge: Type.Optional(
+        Type.String({
+          pattern: '^[A-Za-z0-9_-]{43}$',
+          description: 'base64url SHA-256 of a verifier the app keeps and sends to exchange',
+        }),
+      ),
+    }),
+    responses: { 302: Type.Object({ location: Type.String() }) },
+    errors: ['INVALID_INPUT', 'SERVICE_UNAVAILABLE'],
+  },
+  finishSignIn: {
+    method: 'GET',
+    path: '/api/v1/auth/callback',
+    summary: "Where the identity provider returns to; hands a one-time code to the app's redirect",
+    tag: 'sign-in',
+    audience: 'public',
+    limits: ['rest'],
+    answers: 'redirect',
+    query: Type.Object({
+      state: Opaque,
+      code: Type.Optional(Opaque),
+      iss: Type.Optional(Opaque),
+      error: Type.Optional(Type.String({ maxLength: 200 })),
+      error_description: Type.Optional(Type.String({ maxLength: 2000 })),
+    }),
+    responses: { 302: Type.Object({ location: Type.String() }) },
+    errors: ['INVALID_INPUT', 'UNAUTHORIZED', 'SERVICE_UNAVAILABLE'],
+  },
+  exchangeSignIn: {
+    method: 'POST',
+    path: '/api/v1/auth/exchange',
+    summary: 'Turn the one-time code into a session',
+    tag: 'sign-in',
+    audience: 'public',
+    limits: ['rest'],
+    body: Type.Object({ code: Opaque, verifier: Type.Optional(Opaque) }),
+    responses: { 200: SignedIn },
+    errors: ['INVALID_INPUT', 'UNAUTHORIZED'],
+  },
+  signInForDevelopment: {
+    method: 'POST',
+    path: '/api/v1/auth/dev',
+    summary: 'Sign in as anybody; exists only on a development deployment',
+    tag: 'sign-in',
+    audience: 'public',
+    limits: ['rest'],
+    body: Type.Object({
+      email: Type.String({ minLength: 3, maxLength: 320, pattern: '^[^\\s@]+@[^\\s@]+$' }),
+      mode: Type.Optional(Mode),
+    }),
+    responses: { 200: SignedIn },
+    errors: ['INVALID_INPUT', 'NOT_FOUND'],
+  },
+  getSession: {
+    method: 'GET',
+    path: '/api/v1/auth/session',
+    summary: 'Who is signed in, and where',
+    tag: 'sign-in',
+    audience: 'session',
+    limits: ['rest'],
+    responses: { 200: SessionInfo },
+    errors: [],
+  },
+  signOut: {
+    method: 'POST',
+    path: '/api/v1/auth/sign-out',
+    summary: 'End this session',
+    tag: 'sign-in',
+    audience: 'session',
+    limits: ['rest'],
+    responses: { 200: Success },
+    errors: [],
+  },
+})

@@ -1,0 +1,19 @@
+import { type TSchema, Type } from 'typebox'
+
+/** Pieces that many routes share. */
+export const Nullable = <S extends TSchema>(schema: S) => Type.Union([schema, Type.Null()])
+export const Timestamp = Type.String({ format: 'date-time' })
+export const Uuid = Type.String({ format: 'uuid' })
+export const Success = Type.Object({ success: Type.Literal(true) })
+/** The plain acknowledgement. */
+export const succeeded = { success: true } as const
+export const Mode = Type.Enum(['byokmode', 'paygmode', 'basedmode'], {
+  description: 'Subscription mode of the account',
+})
+export const KeyAccess = Type.Enum(['full', 'declared'], {
+  description:
+    'full: active at once and carries every scope; declared: unactivated until a consent is approved',
+})
+export const WorkspaceRef = Type.Object({ id: Uuid, name: Nullable(Type.String()) })
+/** Path parameters arrive as text; a numeric id that is none of ours must read like a missing one. */
+export const IdParam = Type.Object({ id: Type.String({ maxLength: 200 }) })

@@ -1,0 +1,98 @@
+import { Type } from 'typebox'
+import { defineRoutes } from './route.ts'
+import { Nullable, Success, Timestamp, Uuid, WorkspaceRef } from './shapes.ts'
+
+const Role = Type.Enum(['owner', 'member'])
+
+export const Workspace = Type.Object({
+  id: Uuid,
+  name: Nullable(Type.String()),
+  kind: Type.Enum(['personal', 'team']),
+  role: Role,
+  createdAt: Timestamp,
+  current: Type.Boolean({ description: 'The workspace this request acts in' }),
+})
+
+const Member = Type.Object({
+  userId: Uuid,
+  email: Nullable(Type.String()),
+  name: Nullable(Type.String()),
+  role: Role,
+  joinedAt: Timestamp,
+})
+
+export const workspaceRoutes = defineRoutes({
+  listWorkspaces: {
+    method: 'GET',
+    path: '/api/v1/workspaces',
+    summary: "The person's workspaces; for a key or an OAuth token the one it is bound to",
+    tag: 'workspaces',
+    audience: 'credential',
+    limits: ['rest'],
+    responses: { 200: Type.Array(Workspace) },
+    errors: [],
+  },
+  createWorkspace: {
+    method: 'POST',
+    path: '/api/v1/workspaces',
+    summary: 'Create a team workspace',
+    tag: 'workspaces',
+    audience: 'session',
+    limits: ['rest'],
+    creates: true,
+    body: Type.Object({ name: Type.String({ minLength: 1, maxLength: 120, pattern: '\\S' }) }),
+    responses: { 201: Workspace },
+    errors: ['INVALID_INPUT', 'CONFLICT'],
+  },
+  setCurrentWorkspace: {
+    method: 'PUT',
+    path: '/api/v1/workspaces/current',
+    summary: "Set a session's default workspace; a key accepts only the workspace it is bound to",
+    tag: 'workspaces',
+    audience: 'credential',
+    limits: ['rest'],
+    body: Type.Object({ workspaceId: Type.String({ minLength: 1, maxLength: 64 }) }),
+    responses: { 200: Type.Object({ success: Type.Literal(true), workspace: WorkspaceRef }) },
+    errors: ['INVALID_INPUT', 'CONFLICT'],
+  },
+  listMembers: {
+    method: 'GET',
+    path: '/api/v1/workspaces/current/members',
+    summary: 'Who belongs to the workspace',
+    tag: 'workspaces',
+    audience: 'session',
+    limits: ['rest'],
+    query: Type.Object({
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+      cursor: Type.Optional(Type.String({ maxLength: 300 })),
+    }),
+    responses: { 200: Type.Object({ items: Type.Array(Member), nextCursor: Nullable(Type.String()) }) },
+    errors: ['INVALID_INPUT'],
+  },
+  addMember: {
+    method: 'POST',
+    path: '/api/v1/workspaces/current/members',
+    summary: 'Add a person who has signed in before, by verified email address; owners only',
+    tag: 'workspaces',
+    audience: 'session',
+    limits: ['rest'],
+    creates: true,
+    body: Type.Object({
+      email: Type.String({ minLength: 3, maxLength: 320 }),
+      role: Type.Optional(Role),
+    }),
+    responses: { 201: Member },
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT'],
+  },
+  removeMember: {
+    method: 'DELETE',
+    path: '/api/v1/workspaces/current/members/:userId',
+    summary: "Remove a member, or leave; the member's keys of this workspace stop working",
+    tag: 'workspaces',
+    audience: 'session',
+    limits: ['rest'],
+    params: Type.Object({ userId: Type.String({ maxLength: 200 }) }),
+    responses: { 200: Success },
+    errors: ['NOT_FOUND', 'CONFLICT'],
+  },
+})

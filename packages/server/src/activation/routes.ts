@@ -1,0 +1,67 @@
+import {
+  activationLifetimeSeconds,
+  activationPollIntervalSeconds,
+  activationRoutes,
+  succeeded,
+} from '@guildhall/contract'
+import { bindRoutes } from '../http/bind-routes.ts'
+import { networkOf } from '../http/client-address.ts'
+import { countRequest, refuseIfFull } from '../http/rate-limit.ts'
+import { hashSecret } from '../platform/secrets.ts'
+import {
+  approveActivation,
+  denyActivation,
+  lookUpActivation,
+  pollActivation,
+  startActivation,
+} from './activation.ts'
+
+export function activationHandlers() {
+  return bindRoutes(activationRoutes, {
+    createActivation: async ({ client, deps }) => {
+      const { deviceCode, userCode } = await startActivation(deps, client)
+      const { appUrl, appDownloadUrl } = deps.config
+      return {
+        device_code: deviceCode,
+        user_code: userCode,
+        verification_url: `${appUrl}/pair`,
+        verification_url_complete: `${appUrl}/pair?code=${userCode}`,
+        app_download_url: appDownloadUrl,
+        expires_in: activationLifetimeSeconds,
+        interval: activationPollIntervalSeconds,
+      }
+    },
+
+    pollActivation: async ({ body, client, deps }) => {
+      // Counted by the code's hash: the code itself is a secret and Redis is no place for it.
+      const code = hashSecret(body.device_code).toString('base64url')
+      const limits = ['activationPoll'] as const
+      const states = await countRequest(deps, limits, { caller: code, network: networkOf(client.address) })
+      refuseIfFull(deps, limits, states)
+      return pollActivation(deps, body.device_code)
+    },
+
+    confirmActivation: async ({ principal, body, deps }) => {
+      await approveActivation(deps, principal, body.code, body.access ?? 'full')
+      return succeeded
+    },
+
+    lookupActivation: async ({ principal, query, client, deps }) => {
+      const found = await lookUpActivation(deps, principal.userId, query.code)
+      return {
+        user_code: found.user_code,
+        client_label: found.client_label,
+        client_ua: found.client_ua,
+        client_ip: found.client_ip,
+        status: found.state,
+        expires_at: found.expires_at,
+        same_network: found.client_network === networkOf(client.address),
+      }
+    },
+
+    denyActivation: async ({ principal, body, deps }) => {
+      await denyActivation(deps, principal.userId, body.code)
+      return succeeded
+    },
+  })
+}

@@ -1,0 +1,28 @@
+import { type ErrorCode, errorTable } from '@guildhall/contract'
+
+interface ApiErrorOptions {
+  /** Told to the client instead of the table's sentence; never for a 5xx. */
+  message?: string
+  details?: Readonly<Record<string, unknown>>
+  /** Logged, never sent. */
+  cause?: unknown
+  retryAfterSeconds?: number
+}
+
+/** A refusal that the client is told. The code decides the status; anything else thrown is a 500. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError'
+  readonly code: ErrorCode
+  readonly status: number
+  readonly details: Readonly<Record<string, unknown>> | undefined
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
+    const { status, message } = errorTable[code]
+    super(status < 500 ? (options.message ?? message) : message, { cause: options.cause })
+    this.code = code
+    this.status = status
+    this.details = options.details
+    this.retryAfterSeconds = options.retryAfterSeconds
+  }
+}

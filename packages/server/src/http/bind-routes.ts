@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto'
+import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Route, Routes } from '@guildhall/contract'
+import type { Deps } from '../deps.ts'
+import type { Principal } from './principal.ts'
+
+/** What is known about the other end of the connection. */
+export interface Client {
+  readonly address: string
+  readonly userAgent: string
+  /** The client's own claim of what it is called. */
+  readonly label: string | undefined
+  readonly bearer: string | undefined
+}
+
+/** A creating request that may be repeated. */
+export interface Repeatable {
+  readonly key: string
+  readonly requestHash: Buffer
+}
+
+/** All that a handler sees of a request. No framework object, so that other doors can make the same call. */
+export interface Call<R extends Route = Route> {
+  readonly route: R
+  readonly params: ParamsOf<R>
+  readonly query: QueryOf<R>
+  readonly body: BodyOf<R>
+  readonly principal: R['audience'] extends 'public' ? undefined : Principal
+  readonly client: Client
+  readonly repeatable: Repeatable | undefined
+  readonly deps: Deps
+  /** Aborted when the client goes away. */
+  readonly signal: AbortSignal
+}
+
+export type Handler<R extends Route> = (call: Call<R>) => Promise<AnswerOf<R>>
+export type Handlers<R extends Routes> = { readonly [Name in keyof R]: Handler<R[Name]> }
+
+export interface BoundRoute {
+  readonly name: string
+  readonly route: Route
+  readonly handler: (call: Call) => unknown
+}
+
+/** Joins handlers to their contract; a route without a handler, or with a wrong one, does not compile. */
+export function bindRoutes<R extends Routes>(routes: R, handlers: Handlers<R>): BoundRoute[] {
+  return Object.entries(routes).map(([name, route]) => ({
+    name,
+    route,
+    handler: handlers[name] as unknown as (call: Call) => unknown,
+  }))
+}
+
+export function hashRequest(route: Route, params: unknown, body: unknown): Buffer {
+  const text = JSON.stringify([route.method, route.path, params ?? null, body ?? null])
+  return createHash('sha256').update(text).digest()
+}

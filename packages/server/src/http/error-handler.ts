@@ -1,0 +1,65 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isDatabaseAway } from '../platform/database.ts'
+import { ApiError } from './api-error.ts'
+
+interface FrameworkError extends Error {
+  code?: string
+  statusCode?: number
+  validation?: { instancePath: string; message?: string; params: Record<string, unknown> }[]
+  validationContext?: string
+}
+
+/** The one place that writes an error body. */
+export function writeError(error: FrameworkError, request: FastifyRequest, reply: FastifyReply): void {
+  const refusal = toApiError(error)
+  if (refusal.status >= 500) request.log.error({ err: refusal.cause ?? error }, 'request failed')
+  if (refusal.retryAfterSeconds !== undefined) reply.header('retry-after', refusal.retryAfterSeconds)
+  reply
+    .code(refusal.status)
+    .type('application/json; charset=utf-8')
+    // Serialised here: the route's own answer schema must not shape an error.
+    .send(JSON.stringify(errorBody(refusal)))
+}
+
+function errorBody({ code, message, details }: ApiError) {
+  return {
+    error: {
+      ...(code === 'RATE_LIMITED' ? { type: 'rate_limit_error' } : {}),
+      code,
+      message,
+      ...(details ? { details } : {}),
+    },
+  }
+}
+
+export function toApiError(error: FrameworkError): ApiError {
+  if (error instanceof ApiError) return error
+  if (isDatabaseAway(error))
+    return new ApiError('SERVICE_UNAVAILABLE', { cause: error, retryAfterSeconds: 1 })
+  if (error.validation) return invalidInput(error)
+  switch (error.code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new ApiError('INVALID_INPUT', { message: 'The body is too large' })
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new ApiError('INVALID_INPUT', {
+        message: 'Send the body as JSON with content-type application/json',
+      })
+  }
+  const status = error.statusCode ?? 500
+  if (status >= 400 && status < 500) return new ApiError('INVALID_INPUT', { cause: error })
+  return new ApiError('INTERNAL_ERROR', { cause: error })
+}
+
+function invalidInput(error: FrameworkError): ApiError {
+  const issues = (error.validation ?? []).map((issue) => {
+    const missing = issue.params['missingProperty']
+    const path = [issue.instancePath.slice(1).replaceAll('/', '.'), missing].filter(Boolean).join('.')
+    return { path, message: issue.message ?? 'is not valid' }
+  })
+  const first = issues[0]
+  const place = error.validationContext ?? 'request'
+  return new ApiError('INVALID_INPUT', {
+    message: first ? `${first.path || place}: ${first.message}` : 'The request is malformed',
+    details: { in: place, issues },
+  })
+}

@@ -1,0 +1,41 @@
+import type { LimitName } from '@guildhall/contract'
+import type { Deps } from '../deps.ts'
+import type { WindowState } from '../platform/rate-window.ts'
+import { ApiError } from './api-error.ts'
+
+/** Counts one request in the named windows at once; identities by the window's own kind. */
+export async function countRequest(
+  deps: Pick<Deps, 'config' | 'rateWindows'>,
+  names: readonly LimitName[],
+  identity: { caller: string; network: string },
+): Promise<WindowState[]> {
+  return deps.rateWindows.count(
+    names.map((name) => {
+      const limit = deps.config.limits[name]
+      const who = limit.per === 'address' ? `ip:${identity.network}` : identity.caller
+      return { key: `${name}:${who}`, max: limit.max, windowMs: limit.windowSeconds * 1000 }
+    }),
+  )
+}
+
+export function refuseIfFull(
+  deps: Pick<Deps, 'metrics'>,
+  names: readonly LimitName[],
+  states: readonly WindowState[],
+): void {
+  const index = states.findIndex((state) => !state.allowed)
+  const state = states[index]
+  if (state) throw tooManyRequests(deps, names[index] ?? 'rest', Math.ceil(state.resetMs / 1000))
+}
+
+export function tooManyRequests(
+  deps: Pick<Deps, 'metrics'>,
+  limit: LimitName,
+  retryAfterSeconds: number,
+): ApiError {
+  deps.metrics.rateLimited.inc({ limit })
+  return new ApiError('RATE_LIMITED', {
+    message: `Too many requests; try again in ${retryAfterSeconds} s`,
+    retryAfterSeconds,
+  })
+}

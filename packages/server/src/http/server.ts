@@ -1,0 +1,204 @@
+import { Ajv } from 'ajv'
+import addFormatsModule from 'ajv-formats'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
+import type { Deps } from '../deps.ts'
+import type { RequestSpan } from '../platform/telemetry.ts'
+import { ApiError } from './api-error.ts'
+import type { Authenticators } from './authenticate.ts'
+import { type BoundRoute, type Call, hashRequest } from './bind-routes.ts'
+import { admit, type EdgeContext } from './edge.ts'
+import { writeError } from './error-handler.ts'
+import type { Principal } from './principal.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    principal: Principal | undefined
+    span: RequestSpan | undefined
+  }
+  interface FastifyContextConfig {
+    bound?: BoundRoute
+  }
+}
+
+export type Server = FastifyInstance
+
+const bodyLimitBytes = 1024 * 1024
+const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/
+const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/
+let requestCount = 0
+
+export function createServer(options: {
+  deps: Deps
+  authenticators: Authenticators
+  routes: readonly BoundRoute[]
+}): FastifyInstance {
+  const { deps } = options
+  const edge: EdgeContext = { deps, authenticators: options.authenticators }
+  const app = fastify({
+    loggerInstance: deps.logger as never,
+    // One line of our own per request instead of the framework's two.
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    trustProxy: deps.config.trustedProxies.length > 0 ? [...deps.config.trustedProxies] : false,
+    bodyLimit: bodyLimitBytes,
+    forceCloseConnections: 'idle',
+    genReqId: (request) => {
+      const given = request.headers['x-request-id']
+      if (typeof given === 'string' && requestIdPattern.test(given)) return given
+      return `${process.pid.toString(36)}-${Date.now().toString(36)}-${(++requestCount).toString(36)}`
+    },
+    // An address that cannot be parsed never reaches the hooks, yet is counted and answered like any other.
+    frameworkErrors: (error, request, reply) => {
+      admit(edge, request, reply)
+        .then(() => writeError(error, request, reply))
+        .catch((refusal) => writeError(refusal, request, reply))
+    },
+  }) as unknown as FastifyInstance
+
+  app.decorateRequest('principal', undefined)
+  app.setValidatorCompiler(({ schema, httpPart }) => validatorFor(httpPart).compile(schema as object))
+  app.setErrorHandler((error, request, reply) => writeError(error as Error, request, reply))
+  app.setNotFoundHandler(() => {
+    throw new ApiError('NOT_FOUND')
+  })
+  readJsonOnly(app)
+  app.addHook('onRequest', (request, reply) => admit(edge, request, reply))
+  app.addHook('onResponse', (request, reply, done) => {
+    observe(deps, request, reply)
+    done()
+  })
+  traceRequests(app, deps)
+  for (const bound of options.routes) register(app, deps, bound)
+  return app
+}
+
+function register(app: FastifyInstance, deps: Deps, bound: BoundRoute): void {
+  const { route } = bound
+  const statuses = Object.keys(route.responses).map(Number)
+  const onlyStatus = statuses.length === 1 ? statuses[0] : undefined
+  app.route({
+    method: route.method,
+    url: route.path,
+    config: { bound },
+    schema: {
+      ...(route.params ? { params: route.params } : {}),
+      ...(route.query ? { querystring: route.query } : {}),
+      ...(route.body ? { body: route.body } : {}),
+      ...(route.answers ? {} : { response: route.responses }),
+    },
+    handler: async (request, reply) => {
+      const answer = await bound.handler(toCall(deps, bound, request))
+      if (route.answers === 'redirect') return reply.redirect((answer as { location: string }).location, 302)
+      if (route.answers === 'text') return reply.type('text/plain; version=0.0.4; charset=utf-8').send(answer)
+      if (onlyStatus !== undefined) return reply.code(onlyStatus).send(answer)
+      const { status, body } = answer as { status: number; body: unknown }
+      return reply.code(status).send(body)
+    },
+  })
+}
+
+function toCall(deps: Deps, bound: BoundRoute, request: FastifyRequest): Call {
+  const { route } = bound
+  return {
+    route,
+    params: request.params as never,
+    query: request.query as never,
+    body: request.body as never,
+    principal: request.principal as never,
+    client: {
+      address: request.ip,
+      userAgent: request.headers['user-agent'] ?? '',
+      label: headerText(request.headers['x-client-label']),
+      bearer: /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1],
+    },
+    repeatable: route.creates ? readRepeatable(bound, request) : undefined,
+    deps,
+    get signal() {
+      return signalOf(request)
+    },
+  }
+}
+
+function signalOf(request: FastifyRequest): AbortSignal {
+  const controller = new AbortController()
+  request.raw.once('close', () => controller.abort())
+  return controller.signal
+}
+
+function readRepeatable({ route }: BoundRoute, request: FastifyRequest) {
+  const key = headerText(request.headers['idempotency-key'])
+  if (key === undefined) return undefined
+  if (!idempotencyKeyPattern.test(key)) {
+    throw new ApiError('INVALID_INPUT', { message: 'Idempotency-Key must be 1 to 255 printable characters' })
+  }
+  return { key, requestHash: hashRequest(route, request.params, request.body) }
+}
+
+function headerText(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : undefined
+}
+
+/**
+ * Bodies are taken as they are: nothing is coerced, dropped or filled in. Only what had to travel as text in an
+ * address may be read as a number or a boolean.
+ */
+function validatorFor(httpPart: string | undefined): Ajv {
+  return httpPart === 'querystring' ? addressValidator : bodyValidator
+}
+
+// The package is CommonJS; its callable stands behind `default` for the types and at run time alike.
+const addFormats = addFormatsModule as unknown as (ajv: Ajv, formats: string[]) => Ajv
+const formats = ['date-time', 'uuid']
+const bodyValidator = addFormats(new Ajv({ allErrors: false, strict: false }), formats)
+const addressValidator = addFormats(new Ajv({ allErrors: false, strict: false, coerceTypes: true }), formats)
+
+/** No form and no plain text: what a foreign page can post without asking is not read. */
+function readJsonOnly(app: FastifyInstance): void {
+  const parseJson = app.getDefaultJsonParser('error', 'error')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') return done(null, undefined)
+    parseJson(request, body as string, done)
+  })
+}
+
+/** Nothing of this stands in a request's way while tracing is off. */
+function traceRequests(app: FastifyInstance, { telemetry }: Deps): void {
+  const { startRequest } = telemetry
+  if (!startRequest) return
+  app.decorateRequest('span', undefined)
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { bound } = request.routeOptions.config
+    request.span = startRequest(bound?.name ?? 'unknown', request.headers)
+    done()
+  })
+  app.addHook('onResponse', (request, reply, done) => {
+    const attributes = {
+      'http.request.method': request.method,
+      'http.route': request.routeOptions.config.bound?.route.path ?? '',
+      'guildhall.request_id': request.id,
+      'guildhall.credential': request.principal?.credential ?? '',
+    }
+    request.span?.end({ status: reply.statusCode, attributes })
+    done()
+  })
+}
+
+function observe(deps: Deps, request: FastifyRequest, reply: FastifyReply): void {
+  const bound = request.routeOptions.config.bound
+  const milliseconds = reply.elapsedTime
+  deps.metrics.requestSeconds.observe(
+    { route: bound?.name ?? 'unknown', status: reply.statusCode },
+    milliseconds / 1000,
+  )
+  // Quiet for reads that went well: the metrics count those.
+  const level = reply.statusCode >= 400 || request.method !== 'GET' ? 'info' : 'debug'
+  if (!deps.logger.isLevelEnabled(level)) return
+  request.log[level]({
+    method: request.method,
+    route: bound?.route.path ?? request.url.split('?')[0],
+    status: reply.statusCode,
+    ms: Math.round(milliseconds * 10) / 10,
+    credential: request.principal?.credential,
+    address: request.ip,
+  })
+}

@@ -1,0 +1,53 @@
+import type { AnswerOf, Route } from '@guildhall/contract'
+import { ApiError } from '../http/api-error.ts'
+import type { Call } from '../http/bind-routes.ts'
+import type { Principal } from '../http/principal.ts'
+import type { Tx } from '../platform/database.ts'
+import * as store from './store.ts'
+
+export { deleteForgottenKeys } from './store.ts'
+
+interface Created<R extends Route> {
+  answer: AnswerOf<R>
+  resourceId: string
+}
+
+/**
+ * Runs a creating effect in one transaction together with the record of its answer, when the caller sent an
+ * `Idempotency-Key`. Of two requests with one key the second waits for the first's transaction at the unique key
+ * and then finds its answer; a crash takes effect and record away together. A secret is never recorded: the
+ * repeat is told which thing it made.
+ */
+export async function createOnce<R extends Route>(
+  call: Call<R>,
+  effect: (tx: Tx) => Promise<Created<R>>,
+): Promise<AnswerOf<R>> {
+  const { repeatable, deps } = call
+  if (!repeatable) return deps.database.transaction(async (tx) => (await effect(tx)).answer)
+  const principal = call.principal as Principal
+  const claim = { caller: `${principal.userId}:${principal.workspaceId}`, ...repeatable }
+  return deps.database.transaction(async (tx) => {
+    if (!(await store.claimKey(tx, claim))) return recall(tx, call.route, claim)
+    const { answer, resourceId } = await effect(tx)
+    await store.updateAnswer(tx, claim, { answer: call.route.answersSecret ? null : answer, resourceId })
+    return answer
+  })
+}
+
+async function recall<R extends Route>(
+  tx: Tx,
+  route: R,
+  claim: { caller: string; key: string; requestHash: Buffer },
+): Promise<AnswerOf<R>> {
+  const earlier = await store.findAnswer(tx, claim.caller, claim.key)
+  if (!earlier?.request_hash.equals(claim.requestHash)) {
+    throw new ApiError('CONFLICT', { message: 'This Idempotency-Key was used for a different request' })
+  }
+  if (route.answersSecret) {
+    throw new ApiError('CONFLICT', {
+      message: 'This was created before; its secret was shown then and cannot be shown again',
+      details: { id: earlier.resource_id },
+    })
+  }
+  return earlier.answer as AnswerOf<R>
+}

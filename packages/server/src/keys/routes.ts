@@ -1,0 +1,158 @@
+import { isKnownScope, keyRoutes, succeeded } from '@guildhall/contract'
+import type { Deps } from '../deps.ts'
+import { ApiError } from '../http/api-error.ts'
+import { bindRoutes } from '../http/bind-routes.ts'
+import { createOnce } from '../idempotency/idempotency.ts'
+import { parseRowId } from '../platform/ids.ts'
+import { secretPrefixes } from '../platform/secrets.ts'
+import { announceEnd, createKey, giveSecret, type KeyCheck } from './keys.ts'
+import * as store from './store.ts'
+
+const rotationOverlapSeconds = 3600
+const activeSeconds = 24 * 3600
+const idleSeconds = 30 * 24 * 3600
+const milliPerDs = 1000
+
+export function keyHandlers(check: KeyCheck) {
+  const end = async (deps: Deps, keyId: number) => {
+    check.forget(`key:${keyId}`)
+    await announceEnd(deps.redis, `key:${keyId}`)
+  }
+  return bindRoutes(keyRoutes, {
+    listKeys: async ({ principal, deps }) => {
+      const rows = await store.listKeys(deps.database.db, principal.userId)
+      return rows.map(describeKey)
+    },
+
+    createKey: (call) =>
+      createOnce(call, async (tx) => {
+        const { principal, body, deps } = call
+        const keyId = await createKey(tx, {
+          workspaceId: principal.workspaceId,
+          userId: principal.userId,
+          label: body.label.trim(),
+          // Naming scopes is a declaration; only silence means full access.
+          access: body.access ?? (body.scopes ? 'declared' : 'full'),
+          createdVia: 'manual',
+          ...(body.scopes ? { scopes: knownScopes(body.scopes) } : {}),
+          expiresAt: futureTime(body.expiresAt),
+          spendLimitMilliDs: milliDs(body.spendLimit),
+        })
+        const secret = await giveSecret(tx, deps.config, keyId)
+        const row = await store.findKey(tx, principal.userId, keyId)
+        if (!row) throw new Error('A key that was just made is not there')
+        return { resourceId: String(keyId), answer: { ...describeKey(row), api_key: secret } }
+      }),
+
+    updateKey: async ({ principal, params, body, deps }) => {
+      const keyId = rowId(params.id)
+      const changes = {
+        ...(body.label !== undefined ? { label: body.label.trim() } : {}),
+        ...(body.expiresAt !== undefined ? { expires_at: futureTime(body.expiresAt) } : {}),
+        ...(body.spendLimit !== undefined ? { spend_limit_milli_ds: milliDs(body.spendLimit) } : {}),
+      }
+      const { db } = deps.database
+      const changed = Object.keys(changes).length > 0
+      if (changed && !(await store.updateKey(db, principal.userId, keyId, changes)))
+        throw new ApiError('NOT_FOUND')
+      const row = await store.findKey(db, principal.userId, keyId)
+      if (!row) throw new ApiError('NOT_FOUND')
+      if (body.expiresAt !== undefined) await end(deps, keyId)
+      return describeKey(row)
+    },
+
+    rotateKey: (call) =>
+      createOnce(call, async (tx) => {
+        const { principal, params, deps } = call
+        const keyId = rowId(params.id)
+        const key = await store.lockKey(tx, principal.userId, keyId)
+        if (!key) throw new ApiError('NOT_FOUND')
+        if (key.claim_before) {
+          throw new ApiError('CONFLICT', {
+            message: 'This key has no secret yet: its agent has not collected it',
+          })
+        }
+        await store.expireSecrets(tx, keyId, rotationOverlapSeconds)
+        const secret = await giveSecret(tx, deps.config, keyId)
+        const row = await store.findKey(tx, principal.userId, keyId)
+        if (!row) throw new ApiError('NOT_FOUND')
+        return { resourceId: String(keyId), answer: { ...describeKey(row), api_key: secret } }
+      }),
+
+    revokeKey: async ({ principal, params, deps }) => {
+      const key = { id: rowId(params.id), userId: principal.userId }
+      const revoked = await deps.database.transaction((tx) => store.claimRevocation(tx, key, 'revoked'))
+      if (!revoked) throw new ApiError('NOT_FOUND')
+      await end(deps, revoked.id)
+      return { ...succeeded, stopped: 0 }
+    },
+
+    reportLeakedKey: async ({ body, client, deps }) => {
+      const leaked = await check.authenticate(body.key.trim(), client.address)
+      if (!leaked) return { ...succeeded, revoked: false }
+      const key = { id: leaked.credentialId }
+      const revoked = await deps.database.transaction((tx) => store.claimRevocation(tx, key, 'leak_reported'))
+      await end(deps, key.id)
+      if (revoked)
+        deps.logger.warn({ keyId: revoked.id, userId: revoked.user_id }, 'key revoked: reported as leaked')
+      return { ...succeeded, revoked: revoked !== undefined }
+    },
+  })
+}
+
+/** A path id that cannot be a row's is as missing as one that is not. */
+function rowId(text: string): number {
+  const id = parseRowId(text)
+  if (id === undefined) throw new ApiError('NOT_FOUND')
+  return id
+}
+
+function knownScopes(scopes: readonly string[]): readonly string[] {
+  const unknown = scopes.filter((scope) => !isKnownScope(scope))
+  if (unknown.length === 0) return scopes
+  throw new ApiError('INVALID_INPUT', {
+    message: `Unknown scope: ${unknown.join(', ')}`,
+    details: { unknown },
+  })
+}
+
+function futureTime(value: string | null | undefined): string | null {
+  if (value === undefined || value === null) return null
+  const time = new Date(value)
+  if (Number.isNaN(time.getTime())) throw new ApiError('INVALID_INPUT', { message: 'expiresAt: not a time' })
+  return time.toISOString()
+}
+
+function milliDs(value: number | null | undefined): number | null {
+  return value === undefined || value === null ? null : Math.round(value * milliPerDs)
+}
+
+function describeKey(row: store.KeyRow) {
+  return {
+    id: row.id,
+    label: row.label,
+    prefix: secretPrefixes.apiKey + (row.hint ?? ''),
+    workspace: { id: row.workspace_id, name: row.workspace_name },
+    scopes: row.scopes,
+    activated: row.activated_at !== null,
+    activity: activityOf(row),
+    createdVia: row.created_via,
+    clientLabel: row.client_label,
+    clientUa: row.client_ua,
+    clientIp: row.client_ip,
+    lastUsedAt: row.last_used_at,
+    lastUsedIp: row.last_used_ip,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    spend: {
+      total: 0,
+      limit: row.spend_limit_milli_ds === null ? null : row.spend_limit_milli_ds / milliPerDs,
+    },
+  }
+}
+
+/** A key nobody has used yet is at best idle. */
+function activityOf(row: store.KeyRow): 'ACTIVE' | 'IDLE' | 'DORMANT' {
+  if (row.last_used_at !== null && row.quiet_seconds <= activeSeconds) return 'ACTIVE'
+  return row.quiet_seconds <= idleSeconds ? 'IDLE' : 'DORMANT'
+}

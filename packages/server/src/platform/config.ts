@@ -1,0 +1,148 @@
+import { limits as defaultLimits, type Limit, type LimitName } from '@guildhall/contract'
+import { type KeyRing, parseKeyRing } from './secrets.ts'
+
+export interface IdentityProviderConfig {
+  id: string
+  name: string
+  issuer: string
+  clientId: string
+  clientSecret: string
+}
+
+export interface Config {
+  production: boolean
+  host: string
+  port: number
+  /** The address people and agents use; behind a balancer it is the balancer's. */
+  publicUrl: string
+  /** Where the app's pages are; pairing links point there. */
+  appUrl: string
+  appDownloadUrl: string
+  databaseUrl: string
+  databasePoolSize: number
+  redisUrl: string
+  restateIngressUrl: string
+  restateAdminUrl: string
+  restateIdentityKey: string
+  workerPort: number
+  /** The address in front of all workers, which the engine calls. */
+  workerUrl: string
+  keyPeppers: KeyRing
+  signingKeys: KeyRing
+  authDev: boolean
+  authProviders: readonly IdentityProviderConfig[]
+  /** Where a finished sign-in may return to, besides the app itself and loopback addresses. */
+  authRedirects: readonly string[]
+  limits: Readonly<Record<LimitName, Limit>>
+  trustedProxies: readonly string[]
+  corsOrigins: readonly string[]
+  logLevel: string
+  metricsToken: string | undefined
+  tracesUrl: string | undefined
+  /** How long a stopping process still serves while balancers learn that it is going. */
+  stopGraceMs: number
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Reads the whole environment before it complains, so that an operator mends everything in one go. */
+export function readConfig(env: Environment): Config {
+  const problems: string[] = []
+  const attempt = <T>(name: string, read: (value: string) => T, fallback?: T): T => {
+    const value = env[name]
+    if (value === undefined || value === '') {
+      if (fallback !== undefined) return fallback
+      problems.push(`${name} is not set`)
+      return undefined as T
+    }
+    try {
+      return read(value)
+    } catch (error) {
+      problems.push(`${name}: ${(error as Error).message}`)
+      return undefined as T
+    }
+  }
+  const production = env['NODE_ENV'] === 'production'
+  const publicUrl = attempt('PUBLIC_URL', readUrl)
+  const appUrl = attempt('APP_URL', readUrl, publicUrl)
+  const config: Config = {
+    production,
+    host: attempt('HOST', (v) => v, '127.0.0.1'),
+    port: attempt('PORT', readCount, 8080),
+    publicUrl,
+    appUrl,
+    appDownloadUrl: attempt('APP_DOWNLOAD_URL', readUrl, `${appUrl}/app`),
+    databaseUrl: attempt('DATABASE_URL', (v) => v),
+    databasePoolSize: attempt('DATABASE_POOL_SIZE', readCount, 20),
+    redisUrl: attempt('REDIS_URL', (v) => v),
+    restateIngressUrl: attempt('RESTATE_INGRESS_URL', readUrl),
+    restateAdminUrl: attempt('RESTATE_ADMIN_URL', readUrl),
+    restateIdentityKey: attempt('RESTATE_IDENTITY_KEY', (v) => v),
+    workerPort: attempt('WORKER_PORT', readCount, 9080),
+    workerUrl: attempt('WORKER_URL', readUrl, 'http://127.0.0.1:9080'),
+    keyPeppers: attempt('KEY_PEPPERS', parseKeyRing),
+    signingKeys: attempt('SIGNING_KEYS', parseKeyRing),
+    authDev: attempt('AUTH_DEV', (v) => v === '1', false),
+    authProviders: attempt('AUTH_PROVIDERS', readProviders, []),
+    authRedirects: attempt('AUTH_REDIRECTS', readList, []),
+    limits: attempt('LIMITS', readLimits, defaultLimits),
+    trustedProxies: attempt('TRUSTED_PROXIES', readList, []),
+    corsOrigins: attempt('CORS_ORIGINS', readList, []),
+    logLevel: attempt('LOG_LEVEL', (v) => v, 'info'),
+    metricsToken: env['METRICS_TOKEN'] || undefined,
+    tracesUrl: env['OTEL_EXPORTER_OTLP_ENDPOINT'] || undefined,
+    stopGraceMs: attempt('STOP_GRACE_MS', readCount, 5000),
+  }
+  if (production && config.authDev) problems.push('AUTH_DEV must not be set in production')
+  if (production && env['LIMITS'] === 'off') problems.push('LIMITS=off is refused in production')
+  if (problems.length > 0) throw new Error(`Configuration is incomplete:\n  ${problems.join('\n  ')}`)
+  return config
+}
+
+function readUrl(value: string): string {
+  new URL(value)
+  return value.replace(/\/+$/, '')
+}
+
+function readCount(value: string): number {
+  if (!/^\d+$/.test(value)) throw new Error('must be a whole number')
+  return Number(value)
+}
+
+function readList(value: string): string[] {
+  return value.split(',').flatMap((part) => part.trim() || [])
+}
+
+function readProviders(value: string): IdentityProviderConfig[] {
+  const providers = JSON.parse(value) as Partial<IdentityProviderConfig>[]
+  return providers.map((provider) => {
+    const { id, name, issuer, clientId, clientSecret } = provider
+    if (!id || !name || !issuer || !clientId || !clientSecret) {
+      throw new Error('each provider needs id, name, issuer, clientId and clientSecret')
+    }
+    return { id, name, issuer, clientId, clientSecret }
+  })
+}
+
+/**
+ * `name=max/seconds,…` replaces single limits. `off` lifts the ceilings but keeps the limiter at work; its
+ * windows shrink to a second so that the log of a hammered caller stays small.
+ */
+function readLimits(value: string): Record<LimitName, Limit> {
+  const result: Record<LimitName, Limit> = { ...defaultLimits }
+  if (value === 'off') {
+    for (const name of Object.keys(result) as LimitName[]) {
+      result[name] = { ...result[name], max: 1_000_000_000, windowSeconds: 1 }
+    }
+    return result
+  }
+  for (const part of readList(value)) {
+    const match = /^(\w+)=(\d+)\/(\d+)$/.exec(part)
+    const name = match?.[1] as LimitName
+    if (!match || !(name in result)) {
+      throw new Error(`"${part}" is not name=max/seconds with a name of ${Object.keys(result).join(', ')}`)
+    }
+    result[name] = { ...result[name], max: Number(match[2]), windowSeconds: Number(match[3]) }
+  }
+  return result
+}

@@ -1,0 +1,156 @@
+import { Kysely, PostgresDialect, type Transaction } from 'kysely'
+import pg from 'pg'
+import type { Logger } from './logger.ts'
+import type { Tables } from './tables.ts'
+
+/** What a store works on: the pool, or a transaction under way. */
+export type Db = Kysely<Tables>
+export type Tx = Transaction<Tables>
+
+/** A statement of the hot path: prepared once per connection and run without a query builder in between. */
+export interface HotStatement {
+  readonly name: string
+  readonly text: string
+}
+
+const probeEveryMs = 200
+const probeTimeoutMs = 800
+const connectTimeoutMs = 800
+/** Reclaims a connection whose statement hangs although the server answers probes. */
+const statementTimeoutMs = 15_000
+const retryableStates = new Set(['40001', '40P01'])
+
+/**
+ * PostgreSQL with an honest idea of whether it is there. A probe on its own connection finds out within about
+ * a second that the server is gone or hangs; then `available` turns false, so that requests are refused at
+ * once, and statements under way are cut, so that nobody waits for an answer that will not come.
+ */
+export class Database {
+  readonly db: Db
+  readonly #pool: pg.Pool
+  readonly #inUse = new Set<pg.PoolClient>()
+  readonly #logger: Logger
+  readonly #url: string
+  #available = true
+  #closing = false
+  #probe: pg.Client | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: { url: string; poolSize: number; logger: Logger }) {
+    this.#url = options.url
+    this.#logger = options.logger
+    this.#pool = new pg.Pool({
+      connectionString: options.url,
+      max: options.poolSize,
+      // Closing idle connections would make every quiet spell end in a burst of reconnects.
+      idleTimeoutMillis: 0,
+      connectionTimeoutMillis: connectTimeoutMs,
+      query_timeout: statementTimeoutMs,
+      types: { getTypeParser },
+      options: '-c timezone=UTC',
+    })
+    // An idle client that loses its server must not end the process.
+    this.#pool.on('error', () => {})
+    // The pool listens only while a client is idle, so one in use needs a listener of its own.
+    this.#pool.on('connect', (client) => client.on('error', () => {}))
+    this.#pool.on('acquire', (client) => this.#inUse.add(client))
+    this.#pool.on('release', (_error, client) => this.#inUse.delete(client))
+    this.db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: this.#pool }) })
+    this.#schedule(0)
+  }
+
+  get available(): boolean {
+    return this.#available
+  }
+
+  async hot<Row extends object>(statement: HotStatement, values: unknown[]): Promise<Row[]> {
+    const result = await this.#pool.query<Row>({ name: statement.name, text: statement.text, values })
+    return result.rows
+  }
+
+  /** Runs the work again when PostgreSQL gave it up for a deadlock or a serialization failure. */
+  async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.db.transaction().execute(work)
+      } catch (error) {
+        if (attempt === 4 || !retryableStates.has(stateOf(error))) throw error
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true
+    clearTimeout(this.#timer)
+    await Promise.allSettled([this.#probe?.end(), this.db.destroy()])
+  }
+
+  #schedule(delayMs: number): void {
+    if (this.#closing) return
+    this.#timer = setTimeout(() => void this.#runProbe(), delayMs)
+    this.#timer.unref()
+  }
+
+  async #runProbe(): Promise<void> {
+    try {
+      await this.#answerInTime()
+      if (!this.#available) this.#logger.info('PostgreSQL is back')
+      this.#available = true
+    } catch (error) {
+      if (this.#closing) return
+      void this.#probe?.end().catch(() => {})
+      this.#probe = undefined
+      if (this.#available) {
+        this.#logger.error({ err: error }, 'PostgreSQL is away: requests are answered 503 until it is back')
+        this.#available = false
+      }
+      for (const client of this.#inUse) void client.end().catch(() => {})
+    }
+    this.#schedule(probeEveryMs)
+  }
+
+  async #answerInTime(): Promise<void> {
+    if (!this.#probe) {
+      const probe = new pg.Client({
+        connectionString: this.#url,
+        connectionTimeoutMillis: probeTimeoutMs,
+        query_timeout: probeTimeoutMs,
+      })
+      probe.on('error', () => {})
+      this.#probe = probe
+      await probe.connect()
+    }
+    await this.#probe.query('select 1')
+  }
+}
+
+const timestamptz = 1184
+const int8 = 20
+
+function getTypeParser(oid: number, format?: 'text' | 'binary') {
+  if (oid === timestamptz) return (text: string) => new Date(text).toISOString()
+  if (oid === int8) return Number
+  return pg.types.getTypeParser(oid as never, format as never)
+}
+
+function stateOf(error: unknown): string {
+  return String((error as { code?: unknown }).code ?? '')
+}
+
+/** Whether an error says that the database could not be reached, rather than that it refused a statement. */
+export function isDatabaseAway(error: unknown): boolean {
+  const code = stateOf(error)
+  if (/^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)/.test(code)) return true
+  // Connection exceptions, shutdowns, "starting up" and "too many connections".
+  if (/^(08...|57P0[1-4]|53300)$/.test(code)) return true
+  const message = error instanceof Error ? error.message : ''
+  return /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client was closed|not queryable|driver has already been destroyed/.test(
+    message,
+  )
+}
+
+/** The name of the unique constraint an insert ran into, if that is what the error says. */
+export function violatedUnique(error: unknown): string | undefined {
+  const { code, constraint } = error as { code?: string; constraint?: string }
+  return code === '23505' ? constraint : undefined
+}

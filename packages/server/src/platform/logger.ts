@@ -1,0 +1,25 @@
+import type { Writable } from 'node:stream'
+import { type DestinationStream, type Logger, pino } from 'pino'
+import { secretPattern } from './secrets.ts'
+
+export type { Logger } from 'pino'
+
+/**
+ * Structured logs on standard output. Secrets are taken out of the finished line, whatever field, error text or
+ * header brought them there: at the sink nothing can be forgotten.
+ */
+export function createLogger(level: string, destination: Writable = process.stdout): Logger {
+  const sink: DestinationStream = { write: (line) => void destination.write(redact(line)) }
+  return pino({ level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }, sink)
+}
+
+const headerPattern =
+  /("(?:x-api-key|x-auth-token|authorization|cookie|set-cookie)":)("(?:[^"\\]|\\.)*"|\[[^\]]*\])/gi
+const urlPasswordPattern = /(\w+:\/\/[^\s:/@"]+:)[^\s@"]+@/g
+
+export function redact(line: string): string {
+  return line
+    .replace(secretPattern, 'guild_$1_[redacted]')
+    .replace(headerPattern, '$1"[redacted]"')
+    .replace(urlPasswordPattern, '$1[redacted]@')
+}

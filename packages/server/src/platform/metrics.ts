@@ -1,0 +1,54 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+/** What an operator watches. One registry per process. */
+export function createMetrics() {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const registers = [registry]
+  return {
+    registry,
+    requestSeconds: new Histogram({
+      name: 'guildhall_request_duration_seconds',
+      help: 'Time to answer, by route and status',
+      labelNames: ['route', 'status'],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+      registers,
+    }),
+    partUp: new Gauge({
+      name: 'guildhall_part_up',
+      help: '1 while a part answers, 0 while it is away, as of the last readiness check',
+      labelNames: ['part'],
+      registers,
+    }),
+    localLimiter: new Counter({
+      name: 'guildhall_rate_limit_local_total',
+      help: 'Requests counted by the per-process limiter because Redis was away',
+      registers,
+    }),
+    rateLimited: new Counter({
+      name: 'guildhall_rate_limited_total',
+      help: 'Requests refused with 429, by limit',
+      labelNames: ['limit'],
+      registers,
+    }),
+    refusedCredentials: new Counter({
+      name: 'guildhall_refused_credentials_total',
+      help: 'Requests refused with 401, by kind of credential',
+      labelNames: ['kind'],
+      registers,
+    }),
+    codeMisses: new Counter({
+      name: 'guildhall_code_misses_total',
+      help: 'Unknown pairing codes that people typed; a steep rise is somebody guessing',
+      registers,
+    }),
+    swept: new Counter({
+      name: 'guildhall_swept_rows_total',
+      help: 'Rows removed because their time was over, by table',
+      labelNames: ['table'],
+      registers,
+    }),
+  }
+}
+
+export type Metrics = ReturnType<typeof createMetrics>

@@ -1,0 +1,107 @@
+import { Redis } from 'ioredis'
+import type { Logger } from './logger.ts'
+
+const commandTimeoutMs = 250
+/** After a command that failed or came too late, how long to do without Redis before asking again. */
+const avoidForMs = 500
+const settleMs = 1000
+
+/**
+ * Redis as something that may be away at any moment: nothing waits for it, nothing is queued for later, and
+ * every caller has a way to go on without it. It holds no truth.
+ */
+export class RedisLink {
+  readonly #commands: Redis
+  readonly #subscriber: Redis
+  readonly #logger: Logger
+  readonly #handlers = new Map<string, (message: string) => void>()
+  #avoidUntil = 0
+  #wasAway = false
+
+  constructor(options: { url: string; logger: Logger }) {
+    this.#logger = options.logger
+    const shared = {
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      connectTimeout: 1000,
+      retryStrategy: (attempt: number) => Math.min(attempt * 50, 500),
+    }
+    this.#commands = new Redis(options.url, {
+      ...shared,
+      commandTimeout: commandTimeoutMs,
+      enableAutoPipelining: true,
+    })
+    this.#subscriber = new Redis(options.url, { ...shared, enableReadyCheck: false, autoResubscribe: false })
+    // Unhandled 'error' events would end the process; the state is told by `available` and by metrics.
+    this.#commands.on('error', () => {})
+    this.#subscriber.on('error', () => {})
+    this.#subscriber.on('ready', () => this.#resubscribe())
+    this.#subscriber.on('message', (channel: string, message: string) =>
+      this.#handlers.get(channel)?.(message),
+    )
+  }
+
+  get available(): boolean {
+    return this.#commands.status === 'ready' && performance.now() >= this.#avoidUntil
+  }
+
+  /** Gives the first connection a moment, so that a process does not begin with a limiter of its own. */
+  async settle(): Promise<void> {
+    const end = performance.now() + settleMs
+    while (this.#commands.status !== 'ready' && performance.now() < end) {
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  }
+
+  /** Runs a command, or gives undefined at once or after a short wait when Redis is away. */
+  async attempt<T>(command: (redis: Redis) => Promise<T>): Promise<T | undefined> {
+    if (!this.available) return this.#away(undefined)
+    try {
+      const result = await command(this.#commands)
+      if (this.#wasAway) this.#logger.info('Redis is back')
+      this.#wasAway = false
+      return result
+    } catch (error) {
+      this.#avoidUntil = performance.now() + avoidForMs
+      return this.#away(error)
+    }
+  }
+
+  defineScript(name: string, lua: string): (keys: string[], args: (string | number)[]) => Promise<unknown> {
+    this.#commands.defineCommand(name, { lua })
+    const run = (this.#commands as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>)[name]
+    if (!run) throw new Error(`Script ${name} was not defined`)
+    return (keys, args) => run.call(this.#commands, keys.length, ...keys, ...args)
+  }
+
+  async publish(channel: string, message: string): Promise<void> {
+    await this.attempt((redis) => redis.publish(channel, message))
+  }
+
+  /** Messages are hints: whoever listens must also find out by itself what it missed while Redis was away. */
+  subscribe(channel: string, handler: (message: string) => void): void {
+    this.#handlers.set(channel, handler)
+    if (this.#subscriber.status === 'ready') this.#resubscribe()
+  }
+
+  /** Asks past the memory of recent failures: the truth of this moment. */
+  async ping(): Promise<void> {
+    await this.#commands.ping()
+  }
+
+  close(): void {
+    this.#commands.disconnect()
+    this.#subscriber.disconnect()
+  }
+
+  #resubscribe(): void {
+    const channels = [...this.#handlers.keys()]
+    if (channels.length > 0) this.#subscriber.subscribe(...channels).catch(() => {})
+  }
+
+  #away(error: unknown): undefined {
+    if (!this.#wasAway) this.#logger.warn({ err: error }, 'Redis is away: limits are counted per process')
+    this.#wasAway = true
+    return undefined
+  }
+}

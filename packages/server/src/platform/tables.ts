@@ -1,0 +1,88 @@
+import type { ColumnType, Generated } from 'kysely'
+
+/** The tables as the migrations make them. Timestamps are read as ISO 8601 text with milliseconds. */
+type Time = ColumnType<string, string | Date | undefined, string | Date>
+type OptionalTime = ColumnType<string | null, string | Date | null | undefined, string | Date | null>
+
+export type Mode = 'byokmode' | 'paygmode' | 'basedmode'
+export type Role = 'owner' | 'member'
+
+export interface Tables {
+  migrations: { name: string; applied_at: Time }
+  users: {
+    id: Generated<string>
+    email: string | null
+    email_verified: Generated<boolean>
+    name: string | null
+    mode: Mode
+    created_at: Time
+  }
+  user_identities: { issuer: string; subject: string; user_id: string }
+  workspaces: {
+    id: Generated<string>
+    name: string | null
+    kind: 'personal' | 'team'
+    created_at: Time
+  }
+  workspace_members: { workspace_id: string; user_id: string; role: Role; joined_at: Time }
+  sessions: {
+    id: Generated<number>
+    token_hash: Buffer
+    user_id: string
+    workspace_id: string
+    created_at: Time
+    expires_at: Time
+  }
+  sign_in_codes: { code_hash: Buffer; user_id: string; challenge: string | null; expires_at: Time }
+  api_keys: {
+    id: Generated<number>
+    workspace_id: string
+    user_id: string
+    label: string
+    hint: string | null
+    scopes: Generated<string[]>
+    activated_at: OptionalTime
+    created_via: 'pairing' | 'manual'
+    client_label: string | null
+    client_ua: string | null
+    client_ip: string | null
+    created_at: Time
+    expires_at: OptionalTime
+    spend_limit_milli_ds: number | null
+    last_used_at: OptionalTime
+    last_used_ip: string | null
+    claim_before: OptionalTime
+    revoked_at: OptionalTime
+    revoked_because: 'revoked' | 'leak_reported' | null
+  }
+  api_key_secrets: {
+    secret_hash: Buffer
+    pepper_version: number
+    key_id: number
+    expires_at: OptionalTime
+  }
+  activations: {
+    id: Generated<number>
+    device_code_hash: Buffer
+    user_code: string
+    status: Generated<'pending' | 'approved' | 'denied' | 'consumed'>
+    client_label: string
+    client_ua: string
+    client_ip: string
+    client_network: string
+    created_at: Time
+    expires_at: Time
+    decided_by: string | null
+    decided_at: OptionalTime
+    key_id: number | null
+  }
+  code_misses: { user_id: string; missed_at: Time }
+  idempotency_keys: {
+    caller: string
+    idempotency_key: string
+    request_hash: Buffer
+    answer: unknown
+    resource_id: string | null
+    created_at: Time
+  }
+}

@@ -1,0 +1,142 @@
+import { fullAccess } from '@guildhall/contract'
+import type { Deps } from '../deps.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { Principal } from '../http/principal.ts'
+import type { Tx } from '../platform/database.ts'
+import { ExpiringCache } from '../platform/expiring-cache.ts'
+import { hashSecret, isWellFormedSecret, mintSecret } from '../platform/secrets.ts'
+import type { Mode } from '../platform/tables.ts'
+import { createUser, findUserByIdentity, type Identity, type User, updateUser } from '../users/users.ts'
+import {
+  createMembershipCheck,
+  createPersonalWorkspace,
+  describeWorkspace,
+  findPersonalWorkspace,
+  listWorkspaces,
+} from '../workspaces/workspaces.ts'
+import * as store from './store.ts'
+
+export { deleteEndedSessions } from './store.ts'
+
+type Parts = Pick<Deps, 'database' | 'redis' | 'logger'>
+
+const lifetimeSeconds = 30 * 24 * 3600
+const believedForMs = 900
+const endedChannel = 'sessions:changed'
+
+/** Checks sessions, with the same short memory as keys and for the same reason. */
+export class SessionCheck {
+  readonly #parts: Parts
+  readonly #known = new ExpiringCache<Principal>(20_000)
+  readonly #isMember: (workspaceId: string, userId: string) => Promise<boolean>
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+    this.#isMember = createMembershipCheck(parts.database)
+    parts.redis.subscribe(endedChannel, (credential) => this.#forget(credential))
+  }
+
+  async authenticate(token: string, workspaceId: string | undefined): Promise<Principal | undefined> {
+    const principal = await this.#find(token)
+    if (!principal || workspaceId === undefined || workspaceId === principal.workspaceId) return principal
+    if (!(await this.#isMember(workspaceId, principal.userId))) {
+      throw new ApiError('FORBIDDEN', { message: 'You are not a member of the workspace in x-workspace-id' })
+    }
+    return { ...principal, workspaceId: workspaceId.toLowerCase() }
+  }
+
+  /** A session that changed or ended is read again by every process. */
+  async announceChange(sessionId: number): Promise<void> {
+    this.#forget(`session:${sessionId}`)
+    await this.#parts.redis.publish(endedChannel, `session:${sessionId}`)
+  }
+
+  #forget(credential: string): void {
+    this.#known.deleteWhere((principal) => principal.credential === credential)
+  }
+
+  async #find(token: string): Promise<Principal | undefined> {
+    if (!isWellFormedSecret('session', token)) return undefined
+    const hash = hashSecret(token)
+    const cacheKey = hash.toString('latin1')
+    const known = this.#known.get(cacheKey)
+    if (known) return known
+    const started = performance.now()
+    const { database, logger } = this.#parts
+    const [session] = await database.hot<store.AuthenticatedSession>(store.findByTokenStatement, [hash])
+    if (!session) return undefined
+    if (session.renewalDue) {
+      store
+        .renewSession(database.db, session.id, lifetimeSeconds)
+        .catch((error) => logger.warn({ err: error, sessionId: session.id }, 'session not renewed'))
+    }
+    const principal: Principal = {
+      kind: 'session',
+      credentialId: session.id,
+      credential: `session:${session.id}`,
+      userId: session.userId,
+      workspaceId: session.workspaceId,
+      mode: session.mode,
+      scopes: [fullAccess],
+      activated: true,
+    }
+    this.#known.set(cacheKey, principal, started, believedForMs)
+    return principal
+  }
+}
+
+/** The account behind an identity; made, with its personal workspace, the first time it is seen. */
+export async function signInUser(database: Deps['database'], identity: Identity, mode?: Mode): Promise<User> {
+  for (;;) {
+    const known = await findUserByIdentity(database.db, identity.issuer, identity.subject)
+    if (known) {
+      const changes = { ...(mode ? { mode } : {}), ...(identity.name ? { name: identity.name } : {}) }
+      const changed = Object.entries(changes).some(([field, value]) => known[field as keyof User] !== value)
+      return changed ? ((await updateUser(database.db, known.id, changes)) ?? known) : known
+    }
+    const created = await database
+      .transaction(async (tx) => {
+        const user = await createUser(tx, identity, mode)
+        if (!user) throw new LostRace()
+        await createPersonalWorkspace(tx, user.id)
+        return user
+      })
+      .catch((error) => {
+        if (error instanceof LostRace) return undefined
+        throw error
+      })
+    if (created) return created
+  }
+}
+
+/** Another sign-in made the same account first; what this one made is rolled back. */
+class LostRace extends Error {}
+
+export async function openSession(tx: Tx, user: User) {
+  const token = mintSecret('session')
+  const personal = await findPersonalWorkspace(tx, user.id)
+  if (!personal) throw new Error('An account without a personal workspace')
+  const session = await store.insertSession(
+    tx,
+    { token_hash: hashSecret(token), user_id: user.id, workspace_id: personal.id },
+    lifetimeSeconds,
+  )
+  const workspaces = await listWorkspaces(tx, user.id)
+  return {
+    auth_token: token,
+    expires_at: session.expires_at,
+    user: { id: user.id, email: user.email, name: user.name, mode: user.mode },
+    workspaces: workspaces.map((workspace) => describeWorkspace(workspace, personal.id)),
+    current_workspace_id: personal.id,
+  }
+}
+
+export async function setSessionWorkspace(
+  database: Deps['database'],
+  check: SessionCheck,
+  sessionId: number,
+  workspaceId: string,
+): Promise<void> {
+  await store.updateWorkspace(database.db, sessionId, workspaceId)
+  await check.announceChange(sessionId)
+}

@@ -1,0 +1,90 @@
+import { now, secondsFromNow } from '../platform/clock.ts'
+import type { Db, HotStatement, Tx } from '../platform/database.ts'
+import type { Mode } from '../platform/tables.ts'
+
+export interface AuthenticatedSession {
+  id: number
+  userId: string
+  mode: Mode
+  /** The chosen workspace, or the personal one once the person has left the chosen one. */
+  workspaceId: string
+  renewalDue: boolean
+}
+
+/** Read by every request with a cold session. */
+export const findByTokenStatement: HotStatement = {
+  name: 'find-session-by-token',
+  text: `select s.id, s.user_id as "userId", u.mode,
+           s.expires_at < guild_now() + interval '30 days' - interval '1 minute' as "renewalDue",
+           coalesce(m.workspace_id, (
+             select w.id from workspaces w join workspace_members pm on pm.workspace_id = w.id
+             where pm.user_id = s.user_id and w.kind = 'personal')) as "workspaceId"
+         from sessions s
+           join users u on u.id = s.user_id
+           left join workspace_members m on m.workspace_id = s.workspace_id and m.user_id = s.user_id
+         where s.token_hash = $1 and s.expires_at > guild_now()`,
+}
+
+export async function insertSession(
+  tx: Tx,
+  session: { token_hash: Buffer; user_id: string; workspace_id: string },
+  lifetimeSeconds: number,
+) {
+  return tx
+    .insertInto('sessions')
+    .values({ ...session, expires_at: secondsFromNow(lifetimeSeconds) as never })
+    .returning(['id', 'expires_at'])
+    .executeTakeFirstOrThrow()
+}
+
+export async function findSession(db: Db, sessionId: number) {
+  return db
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.user_id')
+    .select(['sessions.expires_at', 'users.id', 'users.email', 'users.name', 'users.mode'])
+    .where('sessions.id', '=', sessionId)
+    .executeTakeFirst()
+}
+
+export async function renewSession(db: Db, sessionId: number, lifetimeSeconds: number): Promise<void> {
+  await db
+    .updateTable('sessions')
+    .set({ expires_at: secondsFromNow(lifetimeSeconds) })
+    .where('id', '=', sessionId)
+    .execute()
+}
+
+export async function updateWorkspace(db: Db, sessionId: number, workspaceId: string): Promise<void> {
+  await db.updateTable('sessions').set({ workspace_id: workspaceId }).where('id', '=', sessionId).execute()
+}
+
+export async function deleteSession(db: Db, sessionId: number): Promise<void> {
+  await db.deleteFrom('sessions').where('id', '=', sessionId).execute()
+}
+
+export async function insertSignInCode(
+  db: Db,
+  code: { code_hash: Buffer; user_id: string; challenge: string | null },
+  lifetimeSeconds: number,
+): Promise<void> {
+  await db
+    .insertInto('sign_in_codes')
+    .values({ ...code, expires_at: secondsFromNow(lifetimeSeconds) as never })
+    .execute()
+}
+
+/** Whoever asks first gets it; there is no second time. */
+export async function claimSignInCode(tx: Tx, codeHash: Buffer) {
+  return tx
+    .deleteFrom('sign_in_codes')
+    .where('code_hash', '=', codeHash)
+    .where('expires_at', '>', now)
+    .returning(['user_id', 'challenge'])
+    .executeTakeFirst()
+}
+
+export async function deleteEndedSessions(db: Db): Promise<number> {
+  const sessions = await db.deleteFrom('sessions').where('expires_at', '<=', now).executeTakeFirst()
+  const codes = await db.deleteFrom('sign_in_codes').where('expires_at', '<=', now).executeTakeFirst()
+  return Number(sessions.numDeletedRows) + Number(codes.numDeletedRows)
+}

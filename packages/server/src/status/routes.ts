@@ -1,0 +1,45 @@
+import { metaRoutes, openApiDocument, routes, workflowFormat } from '@guildhall/contract'
+import { ApiError } from '../http/api-error.ts'
+import { bindRoutes } from '../http/bind-routes.ts'
+import { createReadiness } from './status.ts'
+
+export const version = '0.1.0'
+const document = openApiDocument(routes, version)
+const tags = [...new Set(Object.values(routes).map((route) => route.tag))]
+
+export function statusHandlers() {
+  const readiness = createReadiness()
+  return bindRoutes(metaRoutes, {
+    getMeta: async () => ({
+      name: 'guildhall',
+      version,
+      apiVersion: 'v1',
+      format: workflowFormat,
+      features: tags.filter((tag) => tag !== 'operations'),
+      deprecations: [],
+    }),
+
+    getHealth: async () => ({ status: 'ok' as const }),
+
+    getReadiness: async ({ deps }) => {
+      if (deps.stopping.aborted)
+        return { status: 503 as const, body: { status: 'stopping' as const, down: [] } }
+      const down: string[] = await readiness(deps)
+      if (down.includes('postgres')) {
+        return { status: 503 as const, body: { status: 'unavailable' as const, down } }
+      }
+      const status = down.length > 0 ? ('degraded' as const) : ('ok' as const)
+      return { status: 200 as const, body: { status, down } }
+    },
+
+    getMetrics: async ({ deps, client }) => {
+      const { metricsToken } = deps.config
+      if (metricsToken !== undefined && client.bearer !== metricsToken) {
+        throw new ApiError('UNAUTHORIZED', { message: 'Send the metrics token as a bearer token' })
+      }
+      return deps.metrics.registry.metrics()
+    },
+
+    getOpenApi: async () => document,
+  })
+}

@@ -1,0 +1,12 @@
+import { listenForEngine, registerWorkers } from './engine/endpoint.ts'
+import { onStopSignal } from './platform/shutdown.ts'
+import { startProcess } from './start.ts'
+
+/** The worker role: what the durable engine calls. Any number of these may stand behind one address. */
+const { config, logger } = await startProcess()
+const stopping = new AbortController()
+const endpoint = await listenForEngine(config, logger)
+logger.info({ port: endpoint.port }, 'worker ready for the engine')
+
+onStopSignal(logger, stopping, () => endpoint.close())
+await registerWorkers(config, logger, stopping.signal)

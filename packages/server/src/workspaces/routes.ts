@@ -1,0 +1,72 @@
+import { succeeded, workspaceRoutes } from '@guildhall/contract'
+import { ApiError } from '../http/api-error.ts'
+import { bindRoutes } from '../http/bind-routes.ts'
+import { decodeCursor, encodeCursor } from '../http/page.ts'
+import { createOnce } from '../idempotency/idempotency.ts'
+import { isUuid } from '../platform/ids.ts'
+import { addMember, removeMember } from './members.ts'
+import type { SessionDefaults } from './session-defaults.ts'
+import * as store from './store.ts'
+import { createTeamWorkspace, describeWorkspace, findWorkspace } from './workspaces.ts'
+
+const defaultPage = 50
+
+export function workspaceHandlers({ setSessionWorkspace }: SessionDefaults) {
+  return bindRoutes(workspaceRoutes, {
+    listWorkspaces: async ({ principal, deps }) => {
+      const { kind, userId, workspaceId } = principal
+      if (kind === 'session') {
+        const rows = await store.listWorkspaces(deps.database.db, userId)
+        return rows.map((row) => describeWorkspace(row, workspaceId))
+      }
+      const row = await findWorkspace(deps.database, workspaceId, userId)
+      return row ? [describeWorkspace(row, workspaceId)] : []
+    },
+
+    createWorkspace: (call) =>
+      createOnce(call, async (tx) => {
+        const row = await createTeamWorkspace(tx, call.principal.userId, call.body.name.trim())
+        return { resourceId: row.id, answer: describeWorkspace(row, call.principal.workspaceId) }
+      }),
+
+    setCurrentWorkspace: async ({ principal, body, deps }) => {
+      if (principal.kind !== 'session' && body.workspaceId !== principal.workspaceId) {
+        throw new ApiError('CONFLICT', { message: 'Key is bound to a workspace' })
+      }
+      const workspace = await findWorkspace(deps.database, body.workspaceId, principal.userId)
+      if (!workspace) throw new ApiError('FORBIDDEN', { message: 'You are not a member of that workspace' })
+      if (principal.kind === 'session') await setSessionWorkspace(principal.credentialId, workspace.id)
+      return { ...succeeded, workspace: { id: workspace.id, name: workspace.name } }
+    },
+
+    listMembers: async ({ principal, query, deps }) => {
+      const limit = query.limit ?? defaultPage
+      const [joinedAt = '', userId = ''] = query.cursor ? decodeCursor(query.cursor, 2) : []
+      if (query.cursor && (!isUuid(userId) || Number.isNaN(Date.parse(joinedAt)))) decodeCursor('', 2)
+      const rows = await store.listMembers(deps.database.db, principal.workspaceId, {
+        limit: limit + 1,
+        after: query.cursor ? { joinedAt, userId } : undefined,
+      })
+      const items = rows.slice(0, limit)
+      const last = items.at(-1)
+      return {
+        items,
+        nextCursor: rows.length > limit && last ? encodeCursor([last.joinedAt, last.userId]) : null,
+      }
+    },
+
+    addMember: (call) =>
+      createOnce(call, async (tx) => {
+        const { userId: actorId, workspaceId } = call.principal
+        const { email, role = 'member' } = call.body
+        const member = await addMember(tx, { workspaceId, actorId }, { email, role })
+        return { resourceId: member.userId, answer: member }
+      }),
+
+    removeMember: async ({ principal, params, deps }) => {
+      const { userId: actorId, workspaceId } = principal
+      await deps.database.transaction((tx) => removeMember(tx, { workspaceId, actorId }, params.userId))
+      return succeeded
+    },
+  })
+}

@@ -1,0 +1,121 @@
+import { type Route, routes } from '@guildhall/contract'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { mintSecret } from '../src/platform/secrets.ts'
+import { createDatabase, type House, openHouse } from './support/house.ts'
+
+/**
+ * Every route of the contract against every kind of credential. A new route is in here by being declared.
+ */
+let house: House
+const credentials: Record<string, { key?: string; token?: string; headers?: Record<string, string> }> = {}
+
+beforeAll(async () => {
+  const databaseUrl = await createDatabase()
+  house = await openHouse({ DATABASE_URL: databaseUrl })
+  const person = await house.newPerson()
+  const [active, revoked, expired, unactivated, narrow] = await Promise.all([
+    house.newKey(person),
+    house.newKey(person),
+    house.newKey(person, { expiresAt: '2020-01-01T00:00:00Z' }),
+    house.newKey(person, { access: 'declared' }),
+    house.newKey(person, { scopes: ['profile:read'] }),
+  ])
+  await house.call('DELETE', `/api/v1/keys/${revoked.id}`, { token: person.token })
+  const signedOut = await house.newPerson()
+  await house.call('POST', '/api/v1/auth/sign-out', { token: signedOut.token })
+  const lapsed = await house.newPerson()
+  const db = new pg.Client({ connectionString: databaseUrl })
+  await db.connect()
+  await db.query("update sessions set expires_at = now() - interval '1 second' where user_id = $1", [
+    lapsed.userId,
+  ])
+  await db.end()
+  const stranger = await house.newPerson()
+  Object.assign(credentials, {
+    none: {},
+    'junk key': { key: 'guild_live_junk' },
+    'well-formed unknown key': { key: mintSecret('apiKey') },
+    'revoked key': { key: revoked.secret },
+    'expired key': { key: expired.secret },
+    'unactivated key': { key: unactivated.secret },
+    'active key': { key: active.secret },
+    'narrow key': { key: narrow.secret },
+    'session in a key header': { key: person.token },
+    'key in a session header': { token: active.secret },
+    'junk session': { token: 'junk' },
+    'signed-out session': { token: signedOut.token },
+    'lapsed session': { token: lapsed.token },
+    'key as bearer': { headers: { authorization: `Bearer ${active.secret}` } },
+    'session elsewhere': { token: stranger.token, headers: { 'x-workspace-id': person.workspaceId } },
+    'session nowhere': { token: stranger.token, headers: { 'x-workspace-id': 'not-a-workspace' } },
+  })
+})
+
+afterAll(() => house.close())
+
+const guarded = Object.entries<Route>(routes).filter(([, route]) => route.audience !== 'public')
+const open = Object.entries<Route>(routes).filter(([, route]) => route.audience === 'public')
+
+const refusals: Record<string, { status: number; code: string; message: string | RegExp }> = {
+  none: { status: 401, code: 'UNAUTHORIZED', message: 'Missing auth token' },
+  'junk key': { status: 401, code: 'UNAUTHORIZED', message: 'Invalid API key' },
+  'well-formed unknown key': { status: 401, code: 'UNAUTHORIZED', message: 'Invalid API key' },
+  'revoked key': { status: 401, code: 'UNAUTHORIZED', message: 'Invalid API key' },
+  'expired key': { status: 401, code: 'UNAUTHORIZED', message: 'Invalid API key' },
+  'unactivated key': { status: 403, code: 'FORBIDDEN', message: /not activated/ },
+  'session in a key header': { status: 401, code: 'UNAUTHORIZED', message: 'Invalid API key' },
+  'key in a session header': { status: 401, code: 'UNAUTHORIZED', message: 'Invalid auth token' },
+  'junk session': { status: 401, code: 'UNAUTHORIZED', message: 'Invalid auth token' },
+  'signed-out session': { status: 401, code: 'UNAUTHORIZED', message: 'Invalid auth token' },
+  'lapsed session': { status: 401, code: 'UNAUTHORIZED', message: 'Invalid auth token' },
+  'key as bearer': { status: 401, code: 'UNAUTHORIZED', message: 'Invalid auth token' },
+  'session elsewhere': { status: 403, code: 'FORBIDDEN', message: /not a member/ },
+  'session nowhere': { status: 403, code: 'FORBIDDEN', message: /not a member/ },
+}
+
+const callWith = (route: Route, credential: string) =>
+  house.call(route.method, route.path.replace(/:\w+/g, '1'), {
+    ...credentials[credential],
+    // A body that the route would refuse: a refusal for the credential must come first.
+    ...(route.method === 'GET' ? {} : { body: { unexpected: true } }),
+  })
+
+describe.each(guarded)('%s', (_name, route) => {
+  test.each(Object.keys(refusals))('refuses: %s', async (credential) => {
+    const expected = refusals[credential]
+    const answer = await callWith(route, credential)
+    expect(answer.status, answer.text).toBe(expected?.status)
+    expect(answer.body.error.code).toBe(expected?.code)
+    if (expected?.message instanceof RegExp) expect(answer.body.error.message).toMatch(expected.message)
+    else expect(answer.body.error.message).toBe(expected?.message)
+    expect(answer.headers.get('x-ratelimit-limit')).not.toBeNull()
+  })
+
+  test(route.audience === 'session' ? 'refuses every key' : 'takes an active key', async () => {
+    for (const credential of ['active key', 'narrow key']) {
+      const answer = await callWith(route, credential)
+      if (route.audience === 'session') {
+        expect(answer.status).toBe(403)
+        expect(answer.body.error).toMatchObject({ code: 'FORBIDDEN', details: { credential: 'key' } })
+      } else {
+        expect([401, 403]).not.toContain(answer.status)
+      }
+    }
+  })
+})
+
+describe.each(open)('%s', (_name, route) => {
+  test('is served without a credential and does not read one', async () => {
+    for (const credential of ['none', 'revoked key', 'junk session']) {
+      const answer = await callWith(route, credential)
+      expect(answer.status, answer.text).not.toBe(401)
+      expect(answer.status).not.toBe(403)
+    }
+  })
+})
+
+test('the matrix is not empty', () => {
+  expect(guarded.length).toBeGreaterThanOrEqual(16)
+  expect(open.length).toBeGreaterThanOrEqual(13)
+})

@@ -1,0 +1,85 @@
+import { type Route, routes } from '@guildhall/contract'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Person } from '../support/caller.ts'
+import { createDatabase, type House, openHouse } from '../support/house.ts'
+
+/**
+ * Every route that takes an id, with an id of somebody else's and with one that never was: the two answers are
+ * the same to the byte. A route with a parameter that is not known here fails until a maker for it is added.
+ */
+let house: House
+let caller: Person
+let other: Person
+
+beforeAll(async () => {
+  house = await openHouse({ DATABASE_URL: await createDatabase() })
+  caller = await house.newPerson()
+  other = await house.newPerson()
+})
+
+afterAll(() => house.close())
+
+const neverWas = { number: '987654321', uuid: '00000000-0000-4000-8000-000000000000' }
+
+/** Makes, per parameter, an id that exists and is not the caller's, and one of the same form that does not exist. */
+const makers: Record<string, () => Promise<{ foreign: string; missing: string }>> = {
+  'keys :id': async () => ({ foreign: String((await house.newKey(other)).id), missing: neverWas.number }),
+  'workspaces :userId': async () => ({ foreign: other.userId, missing: neverWas.uuid }),
+}
+
+const bodies: Record<string, unknown> = { updateKey: { label: 'mine now' } }
+
+const withIds = Object.entries<Route>(routes).flatMap(([name, route]) =>
+  [...route.path.matchAll(/:(\w+)/g)].map((match) => ({ name, route, maker: `${route.tag} :${match[1]}` })),
+)
+
+describe.each(withIds)('$name ($maker)', ({ name, route, maker }) => {
+  test('a foreign id reads like a missing one', async () => {
+    const make = makers[maker]
+    if (!make) throw new Error(`Add a maker for "${maker}" so that ${name} is covered`)
+    const { foreign, missing } = await make()
+    const body = bodies[name]
+    const ask = (id: string) =>
+      house.call(route.method, route.path.replace(/:\w+/, id), {
+        token: caller.token,
+        ...(body === undefined ? {} : { body }),
+      })
+    const [onForeign, onMissing, onNonsense] = [await ask(foreign), await ask(missing), await ask('x!')]
+    expect(onForeign.status).toBe(404)
+    expect(onForeign.text).toBe(onMissing.text)
+    expect(onNonsense.text).toBe(onMissing.text)
+    expect(onForeign.headers.get('content-length')).toBe(onMissing.headers.get('content-length'))
+  })
+})
+
+test('lists show nothing of other people', async () => {
+  const { id } = await house.newKey(other, { label: 'not yours' })
+  const team = await house.newTeam(other, 'Not yours')
+  for (const path of ['/api/v1/keys', '/api/v1/workspaces', '/api/v1/workspaces/current/members']) {
+    const answer = await house.call('GET', path, { token: caller.token })
+    expect(answer.status).toBe(200)
+    expect(answer.text).not.toContain(other.userId)
+    expect(answer.text).not.toContain(team)
+    expect(answer.text).not.toContain('not yours')
+    expect(answer.text).not.toContain(`"id":${id},`)
+  }
+})
+
+test('a key sees its own workspace only, whatever header it sends', async () => {
+  const team = await house.newTeam(other)
+  const { secret } = await house.newKey(other)
+  const answer = await house.call('GET', '/api/v1/workspaces', {
+    key: secret,
+    headers: { 'x-workspace-id': team },
+  })
+  expect(answer.body.map((workspace: { id: string }) => workspace.id)).toEqual([other.workspaceId])
+})
+
+test('a code that somebody else decided cannot be looked up, and answers like an unknown one', async () => {
+  const { userCode } = await house.newCode()
+  await house.call('POST', '/api/v1/activate/deny', { token: other.token, body: { code: userCode } })
+  const decided = await house.call('GET', `/api/v1/activate/lookup?code=${userCode}`, { token: caller.token })
+  const unknown = await house.call('GET', '/api/v1/activate/lookup?code=ZZZZ-ZZZZ', { token: caller.token })
+  expect(decided.status).toBe(404)
+  expect(decided.text).toBe(unknown.text)
+})

@@ -1,0 +1,123 @@
+import { randomBytes } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import { Writable } from 'node:stream'
+import pg from 'pg'
+import { inject } from 'vitest'
+import { createApp } from '../../src/app.ts'
+import type { Deps } from '../../src/deps.ts'
+import { createEngineClient } from '../../src/engine/client.ts'
+import { type Config, readConfig } from '../../src/platform/config.ts'
+import { Database } from '../../src/platform/database.ts'
+import { createLogger } from '../../src/platform/logger.ts'
+import { createMetrics } from '../../src/platform/metrics.ts'
+import { RateWindows } from '../../src/platform/rate-window.ts'
+import { RedisLink } from '../../src/platform/redis.ts'
+import type { Sweep } from '../../src/platform/sweep.ts'
+import { startTelemetry } from '../../src/platform/telemetry.ts'
+import { type Caller, createCaller } from './caller.ts'
+
+export interface House extends Caller {
+  readonly url: string
+  readonly deps: Deps
+  readonly sweeps: readonly Sweep[]
+  /** Everything the process has logged. */
+  log(): string
+  close(): Promise<void>
+}
+
+/** Nothing answers at the discard port: a part that is away from the start. */
+export const nowhere = '127.0.0.1:9'
+
+let databases = 0
+
+/** A fresh database with the current schema. */
+export async function createDatabase(): Promise<string> {
+  const adminUrl = inject('databaseUrl')
+  const name = `house_${process.pid}_${++databases}_${randomBytes(3).toString('hex')}`
+  const admin = new pg.Client({ connectionString: adminUrl })
+  await admin.connect()
+  await admin.query(`create database ${name} template ${inject('templateDatabase')}`)
+  await admin.end()
+  const url = new URL(adminUrl)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+const secrets = {
+  KEY_PEPPERS: `1:${randomBytes(32).toString('base64url')}`,
+  SIGNING_KEYS: `1:${randomBytes(32).toString('base64url')}`,
+}
+
+export function testConfig(env: Record<string, string>): Config {
+  return readConfig({
+    NODE_ENV: 'test',
+    PUBLIC_URL: 'http://house.test',
+    REDIS_URL: inject('redisUrl'),
+    RESTATE_INGRESS_URL: `http://${nowhere}`,
+    RESTATE_ADMIN_URL: `http://${nowhere}`,
+    RESTATE_IDENTITY_KEY: 'publickeyv1_none',
+    AUTH_DEV: '1',
+    LIMITS: 'off',
+    LOG_LEVEL: 'debug',
+    STOP_GRACE_MS: '0',
+    ...secrets,
+    ...env,
+  })
+}
+
+/** One API process's worth of server, in this process, on a port of its own. Several may share a database. */
+export async function openHouse(env: Record<string, string> & { DATABASE_URL: string }): Promise<House> {
+  const config = testConfig(env)
+  let logged = ''
+  const sink = new Writable({
+    write: (chunk, _encoding, done) => {
+      logged += chunk
+      done()
+    },
+  })
+  const logger = createLogger(config.logLevel, sink)
+  const metrics = createMetrics()
+  const database = new Database({ url: config.databaseUrl, poolSize: 10, logger })
+  const redis = new RedisLink({ url: config.redisUrl, logger })
+  const telemetry = await startTelemetry(config, 'api')
+  const deps: Deps = {
+    config,
+    logger,
+    metrics,
+    database,
+    redis,
+    rateWindows: new RateWindows({ redis, onLocal: () => metrics.localLimiter.inc() }),
+    engine: createEngineClient(config.restateIngressUrl),
+    telemetry,
+    stopping: new AbortController().signal,
+  }
+  const { server, sweeps } = createApp(deps)
+  if (!config.redisUrl.includes(nowhere)) await redis.settle()
+  await server.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = server.server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  return {
+    ...createCaller(url),
+    url,
+    deps,
+    sweeps,
+    log: () => logged,
+    close: async () => {
+      await server.close()
+      redis.close()
+      await database.close()
+      await telemetry.close()
+    },
+  }
+}
+
+/** Moves the clock that decides deadlines, for every process on this database at once. */
+export async function shiftClock(databaseUrl: string, seconds: number): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  await client.query(
+    `create or replace function guild_now() returns timestamptz language sql stable
+     as $$ select now() + interval '${seconds} seconds' $$`,
+  )
+  await client.end()
+}

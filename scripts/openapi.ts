@@ -1,0 +1,14 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { openApiDocument, routes } from '@guildhall/contract'
+import contract from '../packages/contract/package.json' with { type: 'json' }
+
+/** Prints the contract as `docs/api/openapi.json`; with `--check` only says whether the file is up to date. */
+const file = new URL('../docs/api/openapi.json', import.meta.url)
+const printed = `${JSON.stringify(openApiDocument(routes, contract.version), null, 2)}\n`
+
+if (!process.argv.includes('--check')) {
+  writeFileSync(file, printed)
+} else if (readFileSync(file, 'utf8') !== printed) {
+  console.error('docs/api/openapi.json is stale: run "npm run openapi" and commit it')
+  process.exit(1)
+}

@@ -1,0 +1,71 @@
+import { parseArgs } from 'node:util'
+import type { StackOptions } from './start.ts'
+
+export class UsageError extends Error {
+  override name = 'UsageError'
+}
+
+export type CommandLine = { help: boolean; json: boolean; stack: StackOptions }
+
+const flags = {
+  json: { type: 'boolean', default: false },
+  api: { type: 'string', default: '1' },
+  workers: { type: 'string', default: '1' },
+  'no-restart': { type: 'boolean', default: false },
+  limits: { type: 'string', default: 'on' },
+  env: { type: 'string', multiple: true, default: [] as string[] },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const
+
+const mostProcesses = 32
+
+export const usage = `npm run stack -- [flags]
+
+Starts a private deployment on free ports in a temporary folder: PostgreSQL, Redis, Restate,
+an identity provider, the API and the workers. Ctrl-C stops it and removes the folder.
+
+  --api N          API processes behind one address (1)
+  --workers N      worker processes behind one address (1)
+  --limits off     no rate limits
+  --env KEY=VALUE  for the API and worker processes; may be repeated
+  --no-restart     leave a process that died dead
+  --json           print one line of JSON when ready, and nothing else, on stdout
+  --help           this text
+`
+
+export function parseCommandLine(args: string[]): CommandLine {
+  const { json, help, limits, env, api, workers, 'no-restart': noRestart } = parseFlags(args)
+  if (limits !== 'on' && limits !== 'off') throw new UsageError(`--limits takes on or off, not ${limits}`)
+  return {
+    help,
+    json,
+    stack: {
+      api: parseCount('--api', api),
+      workers: parseCount('--workers', workers),
+      restart: !noRestart,
+      limits,
+      env: Object.fromEntries(env.map(parseSetting)),
+    },
+  }
+}
+
+function parseFlags(args: string[]) {
+  try {
+    return parseArgs({ args, options: flags }).values
+  } catch (error) {
+    const allowed = Object.keys(flags).map((name) => `--${name}`)
+    throw new UsageError(`${(error as Error).message}\nThe flags are ${allowed.join(', ')}.`)
+  }
+}
+
+function parseCount(flag: string, text: string): number {
+  const count = Number(text)
+  if (/^\d+$/.test(text) && count >= 1 && count <= mostProcesses) return count
+  throw new UsageError(`${flag} takes a number from 1 to ${mostProcesses}, not ${text}`)
+}
+
+function parseSetting(text: string): [key: string, value: string] {
+  const [, key, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(text) ?? []
+  if (key === undefined || value === undefined) throw new UsageError(`--env takes KEY=VALUE, not ${text}`)
+  return [key, value]
+}

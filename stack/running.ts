@@ -1,0 +1,60 @@
+import { join } from 'node:path'
+import type { Child } from './child.ts'
+import { removeFolder, replaceFile } from './folder.ts'
+import type { PostgresServer } from './postgres.ts'
+import type { RedisServer } from './redis.ts'
+import type { RestateServer } from './restate.ts'
+import type { Front } from './roles.ts'
+
+/** What has been started so far. A part is in here from the moment on in which it has to be stopped. */
+export type Running = {
+  dir: string
+  postgres?: PostgresServer
+  redis?: RedisServer
+  restate?: RestateServer
+  front?: Front | undefined
+  api: Child[]
+  worker: Child[]
+  folderIsGone: boolean
+}
+
+/** A process that is down for the moment has no id. */
+type Pid = number | null
+
+export type StackPids = { api: Pid[]; worker: Pid[]; postgres: Pid; redis: Pid; restate: Pid; identity: Pid }
+
+export function pidsOf(running: Running): StackPids {
+  return {
+    api: running.api.map((child) => child.pid()),
+    worker: running.worker.map((child) => child.pid()),
+    postgres: running.postgres?.pid() ?? null,
+    redis: running.redis?.pid() ?? null,
+    restate: running.restate?.pid() ?? null,
+    identity: running.front?.identity.pid() ?? null,
+  }
+}
+
+export function recordPids(running: Running): void {
+  if (running.folderIsGone) return
+  replaceFile(join(running.dir, 'pids.json'), `${JSON.stringify(pidsOf(running))}\n`)
+}
+
+export async function stopRoles(running: Running): Promise<void> {
+  await Promise.all([...running.api, ...running.worker].map((child) => child.stop()))
+  running.api = []
+  running.worker = []
+  await running.front?.closeBalancers()
+  await running.front?.identity.stop()
+  running.front?.release()
+  running.front = undefined
+}
+
+/** Those that use come before those that are used, so that each can end its work in order. */
+export async function stopAll(running: Running): Promise<void> {
+  await stopRoles(running)
+  await running.restate?.stop()
+  await running.redis?.stop()
+  await running.postgres?.stop()
+  running.folderIsGone = true
+  await removeFolder(running.dir)
+}

@@ -1,0 +1,43 @@
+import { defineConfig } from 'vitest/config'
+
+/**
+ * unit: pure files, beside their source. server: the server's parts against real PostgreSQL, Redis and Restate.
+ * conformance: the specification over HTTP against a running stack. system: whole stacks, with faults and races.
+ */
+export default defineConfig({
+  test: {
+    // Two cores: files of one project that start servers run one after the other.
+    projects: [
+      { test: { name: 'unit', include: ['packages/*/src/**/*.test.ts', 'stack/**/*.test.ts'] } },
+      {
+        test: {
+          name: 'server',
+          include: ['packages/server/test/**/*.test.ts'],
+          globalSetup: ['packages/server/test/support/global-setup.ts'],
+          fileParallelism: false,
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'conformance',
+          include: ['test/conformance/**/*.test.ts'],
+          globalSetup: ['test/conformance/support/global-setup.ts'],
+          fileParallelism: false,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'system',
+          include: ['test/system/**/*.test.ts'],
+          fileParallelism: false,
+          testTimeout: 300_000,
+          hookTimeout: 60_000,
+        },
+      },
+    ],
+  },
+})
