@@ -1,6 +1,6 @@
 import http from 'node:http'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
-import type { Person } from './support/caller.ts'
+import type { Person } from '../../../test/support/caller.ts'
 import { createDatabase, type House, openHouse } from './support/house.ts'
 
 let house: House

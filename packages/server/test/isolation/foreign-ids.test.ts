@@ -1,6 +1,6 @@
 import { type Route, routes } from '@guildhall/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Person } from '../support/caller.ts'
+import type { Person } from '../../../../test/support/caller.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 
 /**

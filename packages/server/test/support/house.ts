@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
 import pg from 'pg'
 import { inject } from 'vitest'
+import { type Caller, createCaller } from '../../../../test/support/caller.ts'
 import { createApp } from '../../src/app.ts'
 import type { Deps } from '../../src/deps.ts'
 import { createEngineClient } from '../../src/engine/client.ts'
@@ -14,7 +15,6 @@ import { RateWindows } from '../../src/platform/rate-window.ts'
 import { RedisLink } from '../../src/platform/redis.ts'
 import type { Sweep } from '../../src/platform/sweep.ts'
 import { startTelemetry } from '../../src/platform/telemetry.ts'
-import { type Caller, createCaller } from './caller.ts'
 
 export interface House extends Caller {
   readonly url: string
