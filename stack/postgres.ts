@@ -21,12 +21,14 @@ type Cluster = { programs: string; data: string; password: string; user: User | 
 const name = 'guildhall'
 
 // A cluster that is thrown away need not survive a power cut. It must survive kill -9 with every commit it
-// confirmed, which is why synchronous_commit stays on.
+// confirmed, which is why synchronous_commit stays on. Shared memory lives in the folder because what a killed
+// cluster leaves in /dev/shm stays there, and in a container that is full after a few dozen.
 const settings = `
 listen_addresses = '127.0.0.1'
 unix_socket_directories = ''
 max_connections = 200
 shared_buffers = 256MB
+dynamic_shared_memory_type = mmap
 fsync = off
 full_page_writes = off
 synchronous_commit = on

@@ -41,6 +41,8 @@ export function createServer(options: {
     trustProxy: deps.config.trustedProxies.length > 0 ? [...deps.config.trustedProxies] : false,
     bodyLimit: bodyLimitBytes,
     forceCloseConnections: 'idle',
+    // A request that was sent before its client knew of the stop is still served.
+    return503OnClosing: false,
     genReqId: (request) => {
       const given = request.headers['x-request-id']
       if (typeof given === 'string' && requestIdPattern.test(given)) return given

@@ -33,6 +33,7 @@ export class Database {
   readonly #url: string
   #available = true
   #closing = false
+  #probing = false
   #probe: pg.Client | undefined
   #timer: NodeJS.Timeout | undefined
 
@@ -87,11 +88,14 @@ export class Database {
 
   #schedule(delayMs: number): void {
     if (this.#closing) return
+    clearTimeout(this.#timer)
     this.#timer = setTimeout(() => void this.#runProbe(), delayMs)
     this.#timer.unref()
   }
 
   async #runProbe(): Promise<void> {
+    if (this.#probing) return
+    this.#probing = true
     try {
       await this.#answerInTime()
       if (!this.#available) this.#logger.info('PostgreSQL is back')
@@ -105,6 +109,8 @@ export class Database {
         this.#available = false
       }
       for (const client of this.#inUse) void client.end().catch(() => {})
+    } finally {
+      this.#probing = false
     }
     this.#schedule(probeEveryMs)
   }
@@ -117,6 +123,8 @@ export class Database {
         query_timeout: probeTimeoutMs,
       })
       probe.on('error', () => {})
+      // A server that dies closes its connections: found out at once rather than at the next beat.
+      probe.once('end', () => this.#probe === probe && this.#schedule(0))
       this.#probe = probe
       await probe.connect()
     }

@@ -19,7 +19,7 @@ export interface WindowState {
  * window has room, so a refused one costs nothing. Redis's own clock decides, the same for every process.
  * Answers, per window: how many it now holds, and the milliseconds until its oldest leaves; -1 marks the full.
  */
-const script = `
+export const countInWindowsScript = `
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local counts, full = {}, false
@@ -60,7 +60,7 @@ export class RateWindows {
   constructor(options: { redis: RedisLink; onLocal: () => void }) {
     this.#redis = options.redis
     this.#onLocal = options.onLocal
-    this.#run = options.redis.defineScript('countInWindows', script)
+    this.#run = options.redis.defineScript('countInWindows', countInWindowsScript)
   }
 
   async count(windows: readonly Window[]): Promise<WindowState[]> {

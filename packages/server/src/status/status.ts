@@ -23,7 +23,9 @@ async function findDown(deps: Deps): Promise<Part[]> {
     inTime(deps.redis.ping()),
     deps.engine.check(),
   ])
-  const up: Record<Part, boolean> = { postgres, redis, restate: engine.engine, workers: engine.workers }
+  // Both: the database answers, and requests are let through to it again.
+  const serving = postgres && deps.database.available
+  const up: Record<Part, boolean> = { postgres: serving, redis, restate: engine.engine, workers: engine.workers }
   for (const part of parts) deps.metrics.partUp.set({ part }, up[part] ? 1 : 0)
   return parts.filter((part) => !up[part])
 }

@@ -1,0 +1,282 @@
+import { readFileSync } from 'node:fs'
+import { type Route, routes } from '@guildhall/contract'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
+import { type Answer, type Caller, createCaller, type Person } from '../support/caller.ts'
+import { pidsOf, until } from '../support/processes.ts'
+
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+const readiness = async (app: Caller) => (await app.call('GET', '/readyz')).body
+
+/** Asks over and over until told to stop, and keeps every answer and every broken connection. */
+function load(ask: () => Promise<Answer>, clients: number) {
+  const answers: Answer[] = []
+  let broken = 0
+  let on = true
+  const running = Array.from({ length: clients }, async () => {
+    while (on) {
+      try {
+        answers.push(await ask())
+      } catch {
+        broken++
+        await wait(10)
+      }
+    }
+  })
+  return {
+    stop: async () => {
+      on = false
+      await Promise.all(running)
+      return { answers, broken }
+    },
+  }
+}
+
+function statuses(answers: readonly Answer[]): Record<number, number> {
+  const counts: Record<number, number> = {}
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+
+describe('with everything restarted as a process manager would', () => {
+  let stack: SpawnedStack
+  let app: Caller
+  let person: Person
+  let key: string
+
+  beforeAll(async () => {
+    stack = await spawnStack(['--api', '2', '--workers', '2', '--limits', 'off'])
+    app = createCaller(stack.baseUrl)
+    person = await app.newPerson()
+    key = (await app.newKey(person)).secret
+  })
+
+  afterAll(async () => {
+    expect(await stack.stop()).toBe(0)
+  })
+
+  /** Each process by itself: behind the balancer one that is ready could answer for one that is not. */
+  const allReady = () =>
+    until(async () => {
+      const states = await Promise.all(
+        stack.apiUrls.map((url) => readiness(createCaller(url)).catch(() => undefined)),
+      )
+      return states.every((state) => state?.status === 'ok')
+    }, 15_000)
+
+  const read = () => app.call('GET', '/api/v1/workspaces', { key })
+
+  test('kill -9 of one API process under load: no wrong answer, and the other goes on', async () => {
+    const loaded = load(read, 8)
+    await wait(500)
+    for (let round = 0; round < 3; round++) {
+      const victim = pidsOf(stack.dir).api[round % 2] ?? 0
+      process.kill(victim, 'SIGKILL')
+      await until(() => !pidsOf(stack.dir).api.includes(victim), 3000)
+      await wait(300)
+      await allReady()
+    }
+    const { answers, broken } = await loaded.stop()
+    console.log(
+      `API killed three times: ${answers.length} answers ${JSON.stringify(statuses(answers))}, ${broken} broken`,
+    )
+    expect(statuses(answers)).toEqual({ 200: answers.length })
+    expect(new Set(answers.map((answer) => answer.text)).size).toBe(1)
+    expect(answers.length).toBeGreaterThan(200)
+    expect(broken).toBeLessThan(answers.length * 0.1)
+  })
+
+  test('kill -9 of Redis under load: every answer is right', async () => {
+    const loaded = load(read, 8)
+    for (let round = 0; round < 3; round++) {
+      await wait(300)
+      process.kill(pidsOf(stack.dir).redis, 'SIGKILL')
+      await wait(700)
+    }
+    const { answers, broken } = await loaded.stop()
+    console.log(`Redis killed three times: ${answers.length} answers ${JSON.stringify(statuses(answers))}`)
+    expect(statuses(answers)).toEqual({ 200: answers.length })
+    expect(broken).toBe(0)
+  })
+
+  test('kill -9 of PostgreSQL under load: right answers or 503 within 2 s, and back by itself', async () => {
+    const slowest = { ms: 0 }
+    const timed = async () => {
+      const begun = performance.now()
+      const answer = await read()
+      slowest.ms = Math.max(slowest.ms, performance.now() - begun)
+      return answer
+    }
+    const loaded = load(timed, 8)
+    for (let round = 0; round < 3; round++) {
+      await wait(500)
+      process.kill(pidsOf(stack.dir).postgres, 'SIGKILL')
+      await wait(100)
+      await allReady()
+    }
+    await wait(300)
+    const { answers } = await loaded.stop()
+    const counted = statuses(answers)
+    console.log(
+      `PostgreSQL killed three times: ${JSON.stringify(counted)}, slowest ${slowest.ms.toFixed(0)} ms`,
+    )
+    expect(Object.keys(counted).every((status) => status === '200' || status === '503')).toBe(true)
+    expect(answers.at(-1)?.status).toBe(200)
+    expect(slowest.ms).toBeLessThan(2000)
+  })
+
+  test('what was confirmed before a kill -9 of PostgreSQL is there after it', async () => {
+    const confirmed: number[] = []
+    const writer = load(async () => {
+      const answer = await app.call('POST', '/api/v1/keys', { token: person.token, body: { label: 'kept' } })
+      if (answer.status === 201) confirmed.push(answer.body.id)
+      return answer
+    }, 4)
+    await wait(700)
+    process.kill(pidsOf(stack.dir).postgres, 'SIGKILL')
+    await wait(1500)
+    await writer.stop()
+    await allReady()
+    const list = await app.call('GET', '/api/v1/keys', { token: person.token })
+    const present = new Set(list.body.map((item: { id: number }) => item.id))
+    expect(confirmed.length).toBeGreaterThan(20)
+    expect(confirmed.filter((id) => !present.has(id))).toEqual([])
+  })
+})
+
+describe('with what is killed staying away', () => {
+  let stack: SpawnedStack
+  let app: Caller
+  let person: Person
+  let key: string
+  /** Asks all routes while the database hangs, sign-out among them; a hung statement may still happen later. */
+  let bystander: Person
+
+  beforeAll(async () => {
+    stack = await spawnStack(['--no-restart', '--limits', 'off'])
+    app = createCaller(stack.baseUrl)
+    bystander = await app.newPerson()
+    person = await app.newPerson()
+    key = (await app.newKey(person)).secret
+  })
+
+  afterAll(() => stack.stop())
+
+  test('PostgreSQL hangs: every route answers 503 within 2 s, readiness says so, and it recovers by itself', async () => {
+    const { postgres } = pidsOf(stack.dir)
+    const hung = await pauseTree(postgres)
+    try {
+      await everyRouteAnswers503('PostgreSQL hangs')
+      const answer = await app.call('GET', '/readyz')
+      expect(answer.status).toBe(503)
+      expect(answer.body.down).toContain('postgres')
+      expect((await app.call('GET', '/healthz')).status).toBe(200)
+    } finally {
+      hung.resume()
+    }
+    await until(async () => (await readiness(app)).status === 'ok', 5000)
+    expect((await app.call('GET', '/api/v1/workspaces', { key })).status).toBe(200)
+  })
+
+  /**
+   * From two seconds after the loss on, every route answers 503 at once; and nobody who asked before had to wait
+   * longer than two seconds for whatever answer.
+   */
+  async function everyRouteAnswers503(what: string): Promise<void> {
+    const lost = performance.now()
+    const early = await askEveryRoute()
+    await wait(Math.max(0, lost + 2000 - performance.now()))
+    const late = await askEveryRoute()
+    console.log(
+      `${what}: slowest answer at first ${slowest(early).toFixed(0)} ms, later ${slowest(late).toFixed(0)} ms`,
+    )
+    expect(slowest(early)).toBeLessThan(2000)
+    expect(slowest(late)).toBeLessThan(500)
+    for (const { route, answer } of late) {
+      expect(answer.status, `${route.method} ${route.path}: ${answer.text}`).toBe(503)
+      expect(answer.body.error.code).toBe('SERVICE_UNAVAILABLE')
+      expect(answer.headers.get('retry-after')).toBe('1')
+      expect(answer.headers.get('x-ratelimit-limit')).not.toBeNull()
+    }
+  }
+
+  const slowest = (asked: { ms: number }[]) => Math.max(...asked.map(({ ms }) => ms))
+
+  function askEveryRoute() {
+    const served = Object.values<Route>(routes).filter((route) => route.limits.length > 0)
+    expect(served.length).toBeGreaterThan(20)
+    return Promise.all(
+      served.map(async (route) => {
+        const begun = performance.now()
+        const answer = await app.call(route.method, route.path.replace(/:\w+/g, '1'), {
+          ...(route.audience === 'credential' ? { key } : { token: bystander.token }),
+          ...(route.method === 'GET' ? {} : { body: {} }),
+        })
+        return { route, answer, ms: performance.now() - begun }
+      }),
+    )
+  }
+
+  /** Stops PostgreSQL and all its backends without their connections noticing. */
+  async function pauseTree(pid: number): Promise<{ resume: () => void }> {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
+    const tree = [pid, ...children]
+    for (const member of tree) process.kill(member, 'SIGSTOP')
+    return {
+      resume: () => {
+        for (const member of tree) process.kill(member, 'SIGCONT')
+      },
+    }
+  }
+
+  test('workers away: degraded, and all else goes on', async () => {
+    for (const worker of pidsOf(stack.dir).worker) process.kill(worker, 'SIGKILL')
+    await until(async () => (await readiness(app)).status === 'degraded', 5000)
+    expect(await readiness(app)).toEqual({ status: 'degraded', down: ['workers'] })
+    await pairOnce()
+  })
+
+  test('the engine away: degraded, and all else goes on', async () => {
+    process.kill(pidsOf(stack.dir).restate, 'SIGKILL')
+    await until(async () => (await readiness(app)).down.includes('restate'), 5000)
+    const answer = await app.call('GET', '/readyz')
+    expect(answer.status).toBe(200)
+    expect(answer.body).toEqual({ status: 'degraded', down: ['restate', 'workers'] })
+    await pairOnce()
+  })
+
+  test('Redis away: degraded, limits counted per process and told in metrics, revocation within a second', async () => {
+    process.kill(pidsOf(stack.dir).redis, 'SIGKILL')
+    await until(async () => (await readiness(app)).down.includes('redis'), 5000)
+    await pairOnce()
+    const metrics = await app.call('GET', '/metrics')
+    expect(Number(/^guildhall_rate_limit_local_total (\d+)/m.exec(metrics.text)?.[1])).toBeGreaterThan(0)
+    expect(metrics.text).toContain('guildhall_part_up{part="redis"} 0')
+    const { id, secret } = await app.newKey(person)
+    const use = () => app.call('GET', '/api/v1/workspaces', { key: secret })
+    const first = await use()
+    expect(first.status).toBe(200)
+    expect(first.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
+    await app.call('DELETE', `/api/v1/keys/${id}`, { token: person.token })
+    const revoked = performance.now()
+    while ((await use()).status === 200) await wait(10)
+    expect(performance.now() - revoked).toBeLessThan(1000)
+  })
+
+  async function pairOnce(): Promise<void> {
+    const { deviceCode, userCode } = await app.newCode()
+    const confirmed = await app.call('POST', '/api/v1/activate/confirm', {
+      token: person.token,
+      body: { code: userCode },
+    })
+    expect(confirmed.status).toBe(200)
+    const poll = await app.call('POST', '/api/v1/activate/poll', { body: { device_code: deviceCode } })
+    expect(poll.body.status).toBe('approved')
+    expect((await app.call('GET', '/api/v1/workspaces', { key: poll.body.api_key })).status).toBe(200)
+  }
+
+  test('PostgreSQL gone for good: every route answers 503 within 2 s', async () => {
+    process.kill(pidsOf(stack.dir).postgres, 'SIGKILL')
+    await everyRouteAnswers503('PostgreSQL gone')
+  })
+})
