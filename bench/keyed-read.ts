@@ -15,6 +15,7 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '4' },
     connections: { type: 'string', default: '64' },
+    'figures-only': { type: 'boolean', default: false },
   },
 })
 const aimRatio = 0.8
@@ -140,5 +141,6 @@ function report(targets: Target[]): void {
   console.log(
     `Node CPU per request: ${cpuRatio.toFixed(2)} times bare (required at most ${requiredCpuRatio})`,
   )
-  if (ratio < requiredRatio || cpuRatio > requiredCpuRatio) process.exitCode = 1
+  const reached = ratio >= requiredRatio && cpuRatio <= requiredCpuRatio
+  if (!reached && !options['figures-only']) process.exitCode = 1
 }

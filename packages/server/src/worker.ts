@@ -1,4 +1,4 @@
-import { listenForEngine, registerWorkers } from './engine/endpoint.ts'
+import { keepRegistered, listenForEngine } from './engine/endpoint.ts'
 import { onStopSignal } from './platform/shutdown.ts'
 import { startProcess } from './start.ts'
 
@@ -9,4 +9,4 @@ const endpoint = await listenForEngine(config, logger)
 logger.info({ port: endpoint.port }, 'worker ready for the engine')
 
 onStopSignal(logger, stopping, () => endpoint.close())
-await registerWorkers(config, logger, stopping.signal)
+await keepRegistered(config, logger, stopping.signal)

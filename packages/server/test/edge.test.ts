@@ -70,6 +70,26 @@ test.each([
   expect(answer.body.error.code).toBe('INVALID_INPUT')
 })
 
+test.each([
+  '/api/v1/activate/lookup?code=%00',
+  '/api/v1/workspaces/current/members?cursor=%00',
+  `/api/v1/workspaces/current/members?cursor=${Buffer.from('["1","2"]').toString('base64url')}`,
+  '/api/v1/workspaces/current/members?cursor=junk',
+  '/api/v1/workspaces/current/members?limit=0',
+  '/api/v1/workspaces/current/members?limit=many',
+])('%s is 400, not 500', async (path) => {
+  const answer = await house.call('GET', path, { token: person.token })
+  expect(answer.status).toBe(400)
+  expect(answer.body.error.code).toBe('INVALID_INPUT')
+})
+
+test('a text that speaks of NUL without holding one is taken', async () => {
+  const body = '{"label":"about \\\\u0000"}'
+  const answer = await house.call('POST', '/api/v1/keys', { token: person.token, body })
+  expect(answer.status).toBe(201)
+  expect(answer.body.label).toBe('about \\u0000')
+})
+
 test('a body over the limit is refused and says so', async () => {
   const answer = await house.call('POST', '/api/v1/keys', {
     token: person.token,

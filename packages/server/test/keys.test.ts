@@ -101,20 +101,25 @@ test('twenty parallel creations at the limit let exactly one through, over both 
   }
 })
 
-test('a key made under an old pepper works and moves to the newest', async () => {
-  const old = randomBytes(32).toString('base64url')
-  const fresh = randomBytes(32).toString('base64url')
-  const before = await openHouse({ DATABASE_URL: databaseUrl, KEY_PEPPERS: `1:${old}` })
+test('peppers are rotated while processes of both kinds run: behind the old one, in front of it, alone', async () => {
+  const [old, fresh] = [randomBytes(32).toString('base64url'), randomBytes(32).toString('base64url')]
+  const open = (peppers: string) => openHouse({ DATABASE_URL: databaseUrl, KEY_PEPPERS: peppers })
+  const [before, behind, inFront] = await Promise.all([
+    open(`1:${old}`),
+    open(`1:${old},2:${fresh}`),
+    open(`2:${fresh},1:${old}`),
+  ])
   const person = await before.newPerson()
   const { secret } = await before.newKey(person)
-  await before.close()
-  const during = await openHouse({ DATABASE_URL: databaseUrl, KEY_PEPPERS: `1:${old},2:${fresh}` })
-  expect((await use(during, secret)).status).toBe(200)
+  expect((await use(behind, secret)).status).toBe(200)
+  expect((await use(before, secret)).status).toBe(200)
+  // The first use under the new pepper moves the key to it; who knows both keeps working.
+  expect((await use(inFront, secret)).status).toBe(200)
   await wait(100)
-  await during.close()
-  const after = await openHouse({ DATABASE_URL: databaseUrl, KEY_PEPPERS: `2:${fresh}` })
-  expect((await use(after, secret)).status).toBe(200)
-  await after.close()
+  await before.close()
+  const alone = await open(`2:${fresh}`)
+  for (const at of [behind, inFront, alone]) expect((await use(at, secret)).status).toBe(200)
+  await Promise.all([behind.close(), inFront.close(), alone.close()])
 })
 
 test('a key ends with the membership of its owner', async () => {
@@ -139,6 +144,33 @@ test('a key ends with the membership of its owner', async () => {
   expect(removed.status).toBe(200)
   await wait(950)
   expect((await use(house, created.body.api_key)).status).toBe(401)
+})
+
+test('a key of a workspace that its owner has left does not count towards the limit', async () => {
+  const [owner, member] = [await house.newPerson(), await house.newPerson({ mode: 'byokmode' })]
+  const headers = { 'x-workspace-id': await house.newTeam(owner) }
+  const path = '/api/v1/workspaces/current/members'
+  await house.call('POST', path, { token: owner.token, headers, body: { email: member.email } })
+  await house.call('POST', '/api/v1/keys', { token: member.token, headers, body: { label: 'team' } })
+  const full = await house.call('POST', '/api/v1/keys', { token: member.token, body: { label: 'own' } })
+  expect(full.status).toBe(403)
+  await house.call('DELETE', `${path}/${member.userId}`, { token: owner.token, headers })
+  const free = await house.call('POST', '/api/v1/keys', { token: member.token, body: { label: 'own' } })
+  expect(free.status).toBe(201)
+})
+
+test.each([
+  ['full access with a list of scopes', { label: 'x', access: 'full', scopes: ['profile:read'] }],
+  ['an unknown scope', { label: 'x', scopes: ['profile:fly'] }],
+  ['a limit beyond all measure', { label: 'x', spendLimit: 1e300 }],
+  ['a NUL in the label', { label: 'a\u0000b' }],
+  ['a blank label', { label: '   ' }],
+  ['a time that is none', { label: 'x', expiresAt: 'tomorrow' }],
+])('refuses %s', async (_what, body) => {
+  const person = await house.newPerson()
+  const answer = await house.call('POST', '/api/v1/keys', { token: person.token, body })
+  expect(answer.status).toBe(400)
+  expect(answer.body.error.code).toBe('INVALID_INPUT')
 })
 
 test('an expiry is obeyed on the database clock, also by a process that has the key in memory', async () => {

@@ -1,4 +1,5 @@
 import { createServer, type Http2Server, type ServerHttp2Session } from 'node:http2'
+import { setTimeout } from 'node:timers/promises'
 import { createEndpointHandler } from '@restatedev/restate-sdk'
 import type { Config } from '../platform/config.ts'
 import type { Logger } from '../platform/logger.ts'
@@ -9,13 +10,16 @@ export interface WorkerEndpoint {
   close(): Promise<void>
 }
 
+// What the SDK tells of every single call is detail here.
+const sdkLevels = { trace: 'trace', debug: 'trace', info: 'debug', warn: 'warn', error: 'error' } as const
+
 /** Serves the handlers that the engine calls; a request that the engine did not sign is answered 401. */
 export async function listenForEngine(config: Config, logger: Logger): Promise<WorkerEndpoint> {
   const handler = createEndpointHandler({
     services: [heartbeat],
     identityKeys: [config.restateIdentityKey],
     logger: (meta, message, ...rest) =>
-      logger[meta.level === 'trace' ? 'debug' : meta.level](
+      logger[sdkLevels[meta.level]](
         { invocation: meta.context?.invocationId },
         [message, ...rest].map(String).join(' '),
       ),
@@ -47,23 +51,50 @@ function portOf(server: Http2Server): number {
   return typeof address === 'object' && address ? address.port : 0
 }
 
-const registerAgainMs = 500
+const tryAgainMs = 500
+const lookAgainMs = 10_000
 
-/** Tells the engine where the workers are, as often as it takes: engine and workers may start in any order. */
-export async function registerWorkers(config: Config, logger: Logger, signal: AbortSignal): Promise<void> {
-  for (let attempt = 0; !signal.aborted; attempt++) {
+/**
+ * Sees to it that the engine knows where the workers are: engine and workers may start in any order, and an
+ * engine that lost its data has forgotten.
+ */
+export async function keepRegistered(config: Config, logger: Logger, signal: AbortSignal): Promise<void> {
+  for (let failures = 0; !signal.aborted; ) {
     try {
-      const response = await fetch(`${config.restateAdminUrl}/deployments`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ uri: config.workerUrl }),
-        signal: AbortSignal.any([signal, AbortSignal.timeout(5000)]),
-      })
-      if (response.ok) return logger.info({ workerUrl: config.workerUrl }, 'registered with the engine')
-      throw new Error(`the engine answered ${response.status}: ${(await response.text()).slice(0, 500)}`)
+      if (!(await isRegistered(config, signal))) await register(config, logger, signal)
+      failures = 0
     } catch (error) {
-      if (attempt % 10 === 0) logger.warn({ err: error }, 'not registered with the engine yet; trying again')
-      await new Promise((resolve) => setTimeout(resolve, registerAgainMs))
+      if (signal.aborted) return
+      if (failures++ % 20 === 0)
+        logger.warn({ err: error }, 'not registered with the engine yet; trying again')
     }
+    // Ends early when the process stops, so that nothing keeps it alive.
+    await setTimeout(failures > 0 ? tryAgainMs : lookAgainMs, undefined, { signal, ref: false }).catch(
+      () => {},
+    )
   }
+}
+
+async function isRegistered(config: Config, signal: AbortSignal): Promise<boolean> {
+  const response = await askAdmin(config, signal, {})
+  const { deployments } = (await response.json()) as { deployments: { uri?: string }[] }
+  return deployments.some(({ uri }) => uri?.replace(/\/$/, '') === config.workerUrl)
+}
+
+async function register(config: Config, logger: Logger, signal: AbortSignal): Promise<void> {
+  await askAdmin(config, signal, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ uri: config.workerUrl }),
+  })
+  logger.info({ workerUrl: config.workerUrl }, 'registered with the engine')
+}
+
+async function askAdmin(config: Config, signal: AbortSignal, options: RequestInit): Promise<Response> {
+  const response = await fetch(`${config.restateAdminUrl}/deployments`, {
+    ...options,
+    signal: AbortSignal.any([signal, AbortSignal.timeout(5000)]),
+  })
+  if (response.ok) return response
+  throw new Error(`the engine answered ${response.status}: ${(await response.text()).slice(0, 500)}`)
 }

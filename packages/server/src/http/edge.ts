@@ -1,9 +1,9 @@
+import type { Route } from '@guildhall/contract'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../deps.ts'
 import { ApiError } from './api-error.ts'
 import { type Authenticators, authenticate, credentialKind } from './authenticate.ts'
 import { authorize } from './authorize.ts'
-import { networkOf } from './client-address.ts'
 import { toApiError } from './error-handler.ts'
 import { countRequest, refuseIfFull } from './rate-limit.ts'
 
@@ -12,33 +12,38 @@ export interface EdgeContext {
   readonly authenticators: Authenticators
 }
 
+export const noNul = 'Text must not contain NUL characters'
+const unknownRouteLimits = ['rest'] as const
+
 /**
  * What every request passes before its body is read: who is it, has the caller's window room, may it do this.
  * A credential that is refused is still counted, against its address, so that the refusal carries the caller's
- * window too and guessing is limited.
+ * window too and guessing is limited. `route` is undefined for a path that is none of ours.
  */
-export async function admit(edge: EdgeContext, request: FastifyRequest, reply: FastifyReply) {
+export async function admit(
+  edge: EdgeContext,
+  route: Route | undefined,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply | undefined> {
   setStandardHeaders(edge, request, reply)
   if (isPreflight(request)) return answerPreflight(reply)
   const { deps } = edge
-  const route = request.routeOptions.config.bound?.route
-  if (route?.limits.length === 0) return undefined
-  const outcome = await identify(edge, request)
-  const network = networkOf(request.ip)
+  const names = route?.limits ?? unknownRouteLimits
+  const [shown] = names
+  if (shown === undefined) return undefined
+  const outcome = await identify(edge, route, request)
   const principal = outcome instanceof ApiError ? undefined : outcome
-  const names = route?.limits ?? (['rest'] as const)
-  const states = await countRequest(deps, names, {
-    caller: principal?.credential ?? `ip:${network}`,
-    network,
-  })
-  const shown = states[0]
-  if (shown) {
-    reply.header('x-ratelimit-limit', deps.config.limits[names[0] ?? 'rest'].max)
-    reply.header('x-ratelimit-remaining', shown.remaining)
-    reply.header('x-ratelimit-reset', Math.ceil(shown.resetMs / 1000))
+  const states = await countRequest(deps, names, { caller: principal?.credential, address: request.ip })
+  const window = states[0]
+  if (window) {
+    reply.header('x-ratelimit-limit', deps.config.limits[shown].max)
+    reply.header('x-ratelimit-remaining', window.remaining)
+    reply.header('x-ratelimit-reset', Math.ceil(window.resetMs / 1000))
   }
   refuseIfFull(deps, names, states)
   if (outcome instanceof ApiError) throw outcome
+  if (request.url.includes('%00')) throw new ApiError('INVALID_INPUT', { message: noNul })
   if (route && principal) {
     authorize(route, principal)
     request.principal = principal
@@ -46,10 +51,9 @@ export async function admit(edge: EdgeContext, request: FastifyRequest, reply: F
   return undefined
 }
 
-async function identify(edge: EdgeContext, request: FastifyRequest) {
+async function identify(edge: EdgeContext, route: Route | undefined, request: FastifyRequest) {
   const { deps } = edge
   if (!deps.database.available) return new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
-  const route = request.routeOptions.config.bound?.route
   if (!route || route.audience === 'public') return undefined
   try {
     return await authenticate(edge.authenticators, request.headers, request.ip)
@@ -64,7 +68,8 @@ async function identify(edge: EdgeContext, request: FastifyRequest) {
 
 function setStandardHeaders(edge: EdgeContext, request: FastifyRequest, reply: FastifyReply): void {
   const { config, stopping } = edge.deps
-  reply.headers(config.production ? productionHeaders : standardHeaders)
+  const headers = config.production ? productionHeaders : standardHeaders
+  for (const [name, value] of headers) reply.header(name, value)
   reply.header('x-request-id', request.id)
   // Keep-alive connections move to another process while this one stops.
   if (stopping.aborted) reply.header('connection', 'close')
@@ -74,18 +79,18 @@ function setStandardHeaders(edge: EdgeContext, request: FastifyRequest, reply: F
   }
 }
 
-const standardHeaders = {
+const standardHeaders = Object.entries({
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
-}
+})
 
-const productionHeaders = {
+const productionHeaders = [
   ...standardHeaders,
-  'strict-transport-security': 'max-age=31536000; includeSubDomains',
-}
+  ['strict-transport-security', 'max-age=31536000; includeSubDomains'] as const,
+]
 
 const corsHeaders = {
   vary: 'origin',
@@ -104,7 +109,7 @@ function answerPreflight(reply: FastifyReply) {
     .headers({
       'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
       'access-control-allow-headers':
-        'content-type, x-api-key, x-auth-token, authorization, x-workspace-id, idempotency-key, x-request-id',
+        'content-type, x-api-key, x-auth-token, authorization, x-workspace-id, x-client-label, idempotency-key, x-request-id',
       'access-control-max-age': '600',
     })
     .send()

@@ -12,7 +12,8 @@ interface FrameworkError extends Error {
 /** The one place that writes an error body. */
 export function writeError(error: FrameworkError, request: FastifyRequest, reply: FastifyReply): void {
   const refusal = toApiError(error)
-  if (refusal.status >= 500) request.log.error({ err: refusal.cause ?? error }, 'request failed')
+  if (refusal.status >= 500)
+    request.log.error({ requestId: request.id, err: refusal.cause ?? error }, 'request failed')
   if (refusal.retryAfterSeconds !== undefined) reply.header('retry-after', refusal.retryAfterSeconds)
   reply
     .code(refusal.status)

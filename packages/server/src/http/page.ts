@@ -1,17 +1,25 @@
 import { ApiError } from './api-error.ts'
 
+/** What parts of a sort key look like; a cursor is input and may say anything. */
+export const timePart = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+export const uuidPart = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
 /** A keyset cursor is the sort key of the last row, opaque to the client. */
 export function encodeCursor(key: readonly string[]): string {
   return Buffer.from(JSON.stringify(key)).toString('base64url')
 }
 
-export function decodeCursor(cursor: string, parts: number): string[] {
-  try {
-    const key = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as unknown
-    if (Array.isArray(key) && key.length === parts && key.every((part) => typeof part === 'string'))
-      return key
-  } catch {
-    // Falls through to the refusal: whatever it was, we did not make it.
-  }
+export function decodeCursor(cursor: string, parts: readonly RegExp[]): string[] {
+  const key = parseOrUndefined(Buffer.from(cursor, 'base64url').toString())
+  const fits = (part: unknown, index: number) => typeof part === 'string' && parts[index]?.test(part)
+  if (Array.isArray(key) && key.length === parts.length && key.every(fits)) return key
   throw new ApiError('INVALID_INPUT', { message: 'cursor: not one this list handed out' })
+}
+
+function parseOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

@@ -2,17 +2,21 @@ import type { LimitName } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
 import type { WindowState } from '../platform/rate-window.ts'
 import { ApiError } from './api-error.ts'
+import { networkOf } from './client-address.ts'
 
-/** Counts one request in the named windows at once; identities by the window's own kind. */
+/** Counts one request in the named windows at once. Who has no credential is its address. */
 export async function countRequest(
   deps: Pick<Deps, 'config' | 'rateWindows'>,
   names: readonly LimitName[],
-  identity: { caller: string; network: string },
+  identity: { caller: string | undefined; address: string },
 ): Promise<WindowState[]> {
   return deps.rateWindows.count(
     names.map((name) => {
       const limit = deps.config.limits[name]
-      const who = limit.per === 'address' ? `ip:${identity.network}` : identity.caller
+      const who =
+        limit.per === 'address' || identity.caller === undefined
+          ? `ip:${networkOf(identity.address)}`
+          : identity.caller
       return { key: `${name}:${who}`, max: limit.max, windowMs: limit.windowSeconds * 1000 }
     }),
   )

@@ -6,7 +6,7 @@ import type { RequestSpan } from '../platform/telemetry.ts'
 import { ApiError } from './api-error.ts'
 import type { Authenticators } from './authenticate.ts'
 import { type BoundRoute, type Call, hashRequest } from './bind-routes.ts'
-import { admit, type EdgeContext } from './edge.ts'
+import { admit, type EdgeContext, noNul } from './edge.ts'
 import { writeError } from './error-handler.ts'
 import type { Principal } from './principal.ts'
 
@@ -25,6 +25,8 @@ export type Server = FastifyInstance
 const bodyLimitBytes = 1024 * 1024
 const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/
 const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/
+/** Unlike any other process's; a count tells the requests of this one apart. */
+const requestIdStart = `${process.pid.toString(36)}${Date.now().toString(36)}-`
 let requestCount = 0
 
 export function createServer(options: {
@@ -37,7 +39,9 @@ export function createServer(options: {
   const app = fastify({
     loggerInstance: deps.logger as never,
     // One line of our own per request instead of the framework's two.
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    logController: new LogController({ disableRequestLogging: true }),
+    // A logger per request is made for nothing nearly always; who logs names the request.
+    childLoggerFactory: (logger) => logger,
     trustProxy: deps.config.trustedProxies.length > 0 ? [...deps.config.trustedProxies] : false,
     bodyLimit: bodyLimitBytes,
     forceCloseConnections: 'idle',
@@ -46,11 +50,11 @@ export function createServer(options: {
     genReqId: (request) => {
       const given = request.headers['x-request-id']
       if (typeof given === 'string' && requestIdPattern.test(given)) return given
-      return `${process.pid.toString(36)}-${Date.now().toString(36)}-${(++requestCount).toString(36)}`
+      return requestIdStart + (++requestCount).toString(36)
     },
     // An address that cannot be parsed never reaches the hooks, yet is counted and answered like any other.
     frameworkErrors: (error, request, reply) => {
-      admit(edge, request, reply)
+      admit(edge, undefined, request, reply)
         .then(() => writeError(error, request, reply))
         .catch((refusal) => writeError(refusal, request, reply))
     },
@@ -59,21 +63,18 @@ export function createServer(options: {
   app.decorateRequest('principal', undefined)
   app.setValidatorCompiler(({ schema, httpPart }) => validatorFor(httpPart).compile(schema as object))
   app.setErrorHandler((error, request, reply) => writeError(error as Error, request, reply))
-  app.setNotFoundHandler(() => {
+  app.setNotFoundHandler(async (request, reply) => {
+    if (await admit(edge, undefined, request, reply)) return reply
     throw new ApiError('NOT_FOUND')
   })
   readJsonOnly(app)
-  app.addHook('onRequest', (request, reply) => admit(edge, request, reply))
-  app.addHook('onResponse', (request, reply, done) => {
-    observe(deps, request, reply)
-    done()
-  })
   traceRequests(app, deps)
-  for (const bound of options.routes) register(app, deps, bound)
+  for (const bound of options.routes) register(app, edge, bound)
   return app
 }
 
-function register(app: FastifyInstance, deps: Deps, bound: BoundRoute): void {
+function register(app: FastifyInstance, edge: EdgeContext, bound: BoundRoute): void {
+  const { deps } = edge
   const { route } = bound
   const statuses = Object.keys(route.responses).map(Number)
   const onlyStatus = statuses.length === 1 ? statuses[0] : undefined
@@ -86,6 +87,11 @@ function register(app: FastifyInstance, deps: Deps, bound: BoundRoute): void {
       ...(route.query ? { querystring: route.query } : {}),
       ...(route.body ? { body: route.body } : {}),
       ...(route.answers ? {} : { response: route.responses }),
+    },
+    onRequest: (request, reply) => admit(edge, route, request, reply),
+    onResponse: (request, reply, done) => {
+      observe(deps, bound, request, reply)
+      done()
     },
     handler: async (request, reply) => {
       const answer = await bound.handler(toCall(deps, bound, request))
@@ -153,12 +159,17 @@ const formats = ['date-time', 'uuid']
 const bodyValidator = addFormats(new Ajv({ allErrors: false, strict: false }), formats)
 const addressValidator = addFormats(new Ajv({ allErrors: false, strict: false, coerceTypes: true }), formats)
 
+// PostgreSQL keeps no NUL in text. An even number of backslashes in front is a text that only speaks of one.
+const escapedNul = /(?<!\\)(?:\\\\)*\\u0000/
+
 /** No form and no plain text: what a foreign page can post without asking is not read. */
 function readJsonOnly(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') return done(null, undefined)
+    if (escapedNul.test(body as string))
+      return done(new ApiError('INVALID_INPUT', { message: noNul }), undefined)
     parseJson(request, body as string, done)
   })
 }
@@ -185,20 +196,18 @@ function traceRequests(app: FastifyInstance, { telemetry }: Deps): void {
   })
 }
 
-function observe(deps: Deps, request: FastifyRequest, reply: FastifyReply): void {
-  const bound = request.routeOptions.config.bound
+function observe(deps: Deps, bound: BoundRoute, request: FastifyRequest, reply: FastifyReply): void {
   const milliseconds = reply.elapsedTime
-  deps.metrics.requestSeconds.observe(
-    { route: bound?.name ?? 'unknown', status: reply.statusCode },
-    milliseconds / 1000,
-  )
+  const status = reply.statusCode
+  deps.metrics.observeRequest(bound.name, status, milliseconds / 1000)
   // Quiet for reads that went well: the metrics count those.
-  const level = reply.statusCode >= 400 || request.method !== 'GET' ? 'info' : 'debug'
+  const level = status >= 400 || request.method !== 'GET' ? 'info' : 'debug'
   if (!deps.logger.isLevelEnabled(level)) return
-  request.log[level]({
+  deps.logger[level]({
+    requestId: request.id,
     method: request.method,
-    route: bound?.route.path ?? request.url.split('?')[0],
-    status: reply.statusCode,
+    route: bound.route.path,
+    status,
     ms: Math.round(milliseconds * 10) / 10,
     credential: request.principal?.credential,
     address: request.ip,

@@ -27,6 +27,11 @@ export function keyHandlers(check: KeyCheck) {
     createKey: (call) =>
       createOnce(call, async (tx) => {
         const { principal, body, deps } = call
+        if (body.access === 'full' && body.scopes) {
+          throw new ApiError('INVALID_INPUT', {
+            message: 'access: full takes no scopes; leave one of the two out',
+          })
+        }
         const keyId = await createKey(tx, {
           workspaceId: principal.workspaceId,
           userId: principal.userId,
@@ -35,7 +40,7 @@ export function keyHandlers(check: KeyCheck) {
           access: body.access ?? (body.scopes ? 'declared' : 'full'),
           createdVia: 'manual',
           ...(body.scopes ? { scopes: knownScopes(body.scopes) } : {}),
-          expiresAt: futureTime(body.expiresAt),
+          expiresAt: timeOrNull(body.expiresAt),
           spendLimitMilliDs: milliDs(body.spendLimit),
         })
         const secret = await giveSecret(tx, deps.config, keyId)
@@ -48,7 +53,7 @@ export function keyHandlers(check: KeyCheck) {
       const keyId = rowId(params.id)
       const changes = {
         ...(body.label !== undefined ? { label: body.label.trim() } : {}),
-        ...(body.expiresAt !== undefined ? { expires_at: futureTime(body.expiresAt) } : {}),
+        ...(body.expiresAt !== undefined ? { expires_at: timeOrNull(body.expiresAt) } : {}),
         ...(body.spendLimit !== undefined ? { spend_limit_milli_ds: milliDs(body.spendLimit) } : {}),
       }
       const { db } = deps.database
@@ -116,7 +121,8 @@ function knownScopes(scopes: readonly string[]): readonly string[] {
   })
 }
 
-function futureTime(value: string | null | undefined): string | null {
+/** A time that has passed is allowed: it ends the key now. */
+function timeOrNull(value: string | null | undefined): string | null {
   if (value === undefined || value === null) return null
   const time = new Date(value)
   if (Number.isNaN(time.getTime())) throw new ApiError('INVALID_INPUT', { message: 'expiresAt: not a time' })

@@ -3,8 +3,11 @@ import { now, secondsFromNow } from '../platform/clock.ts'
 import type { Db, HotStatement, Tx } from '../platform/database.ts'
 import type { Mode } from '../platform/tables.ts'
 
-/** A key that exists: not revoked, and if it was paired, claimed or still claimable. */
-const exists = sql<SqlBool>`(api_keys.revoked_at is null and (claim_before is null or claim_before > guild_now()))`
+/** A key that exists: not revoked, its owner still a member, and if it was paired, claimed or still claimable. */
+const exists = sql<SqlBool>`(
+  api_keys.revoked_at is null and (claim_before is null or claim_before > guild_now())
+  and exists (select 1 from workspace_members where workspace_members.workspace_id = api_keys.workspace_id
+    and workspace_members.user_id = api_keys.user_id))`
 
 export interface AuthenticatedKey {
   id: number
@@ -121,9 +124,6 @@ function selectKeys(db: Db) {
   return db
     .selectFrom('api_keys')
     .innerJoin('workspaces', 'workspaces.id', 'api_keys.workspace_id')
-    .innerJoin('workspace_members as m', (join) =>
-      join.onRef('m.workspace_id', '=', 'api_keys.workspace_id').onRef('m.user_id', '=', 'api_keys.user_id'),
-    )
     .select([
       'api_keys.id',
       'label',

@@ -16,7 +16,7 @@ export interface HotStatement {
 const probeEveryMs = 200
 const probeTimeoutMs = 800
 const connectTimeoutMs = 800
-/** Reclaims a connection whose statement hangs although the server answers probes. */
+/** Ends a statement that hangs although the server answers probes; kept by the server, so no timer here. */
 const statementTimeoutMs = 15_000
 const retryableStates = new Set(['40001', '40P01'])
 
@@ -46,9 +46,8 @@ export class Database {
       // Closing idle connections would make every quiet spell end in a burst of reconnects.
       idleTimeoutMillis: 0,
       connectionTimeoutMillis: connectTimeoutMs,
-      query_timeout: statementTimeoutMs,
       types: { getTypeParser },
-      options: '-c timezone=UTC',
+      options: `-c timezone=UTC -c statement_timeout=${statementTimeoutMs}`,
     })
     // An idle client that loses its server must not end the process.
     this.#pool.on('error', () => {})
@@ -96,14 +95,18 @@ export class Database {
   async #runProbe(): Promise<void> {
     if (this.#probing) return
     this.#probing = true
+    const started = performance.now()
     try {
       await this.#answerInTime()
       if (!this.#available) this.#logger.info('PostgreSQL is back')
       this.#available = true
     } catch (error) {
       if (this.#closing) return
+      // Much later than the timeout, it was this process that stood still, and nothing is known about the server.
+      const stoodStill = performance.now() - started > 2 * probeTimeoutMs
       void this.#probe?.end().catch(() => {})
       this.#probe = undefined
+      if (stoodStill) return this.#schedule(0)
       if (this.#available) {
         this.#logger.error({ err: error }, 'PostgreSQL is away: requests are answered 503 until it is back')
         this.#available = false
@@ -136,9 +139,15 @@ const timestamptz = 1184
 const int8 = 20
 
 function getTypeParser(oid: number, format?: 'text' | 'binary') {
-  if (oid === timestamptz) return (text: string) => new Date(text).toISOString()
+  if (oid === timestamptz) return toIsoTime
   if (oid === int8) return Number
   return pg.types.getTypeParser(oid as never, format as never)
+}
+
+/** The server speaks UTC, `2026-11-15 02:35:08.109+00`, and leaves trailing zeros of the fraction out. */
+function toIsoTime(text: string): string {
+  if (text.length === 26 && text.endsWith('+00')) return `${text.slice(0, 10)}T${text.slice(11, 23)}Z`
+  return new Date(text).toISOString()
 }
 
 function stateOf(error: unknown): string {

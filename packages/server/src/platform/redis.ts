@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis'
 import type { Logger } from './logger.ts'
 
-const commandTimeoutMs = 250
+const stalledMs = 250
+const watchEveryMs = 50
 /** After a command that failed or came too late, how long to do without Redis before asking again. */
 const avoidForMs = 500
 const settleMs = 1000
@@ -15,7 +16,11 @@ export class RedisLink {
   readonly #subscriber: Redis
   readonly #logger: Logger
   readonly #handlers = new Map<string, (message: string) => void>()
+  readonly #watch: NodeJS.Timeout
   #avoidUntil = 0
+  #waiting = 0
+  #lastProgress = 0
+  #lastWatch = 0
   #wasAway = false
 
   constructor(options: { url: string; logger: Logger }) {
@@ -28,7 +33,6 @@ export class RedisLink {
     }
     this.#commands = new Redis(options.url, {
       ...shared,
-      commandTimeout: commandTimeoutMs,
       enableAutoPipelining: true,
     })
     this.#subscriber = new Redis(options.url, { ...shared, enableReadyCheck: false, autoResubscribe: false })
@@ -36,6 +40,8 @@ export class RedisLink {
     this.#commands.on('error', () => {})
     this.#subscriber.on('error', () => {})
     this.#subscriber.on('ready', () => this.#resubscribe())
+    this.#watch = setInterval(() => this.#cutIfStalled(), watchEveryMs)
+    this.#watch.unref()
     this.#subscriber.on('message', (channel: string, message: string) =>
       this.#handlers.get(channel)?.(message),
     )
@@ -56,15 +62,32 @@ export class RedisLink {
   /** Runs a command, or gives undefined at once or after a short wait when Redis is away. */
   async attempt<T>(command: (redis: Redis) => Promise<T>): Promise<T | undefined> {
     if (!this.available) return this.#away(undefined)
+    if (this.#waiting++ === 0) this.#lastProgress = performance.now()
     try {
       const result = await command(this.#commands)
+      this.#lastProgress = performance.now()
       if (this.#wasAway) this.#logger.info('Redis is back')
       this.#wasAway = false
       return result
     } catch (error) {
       this.#avoidUntil = performance.now() + avoidForMs
       return this.#away(error)
+    } finally {
+      this.#waiting--
     }
+  }
+
+  /**
+   * A server that takes commands and answers none is as good as away: cutting the connection fails all that wait.
+   * One watch for all of them costs less than a timer for each.
+   */
+  #cutIfStalled(): void {
+    const now = performance.now()
+    // When this process itself stood still, answers may be lying here unread: nothing is known about Redis.
+    const stoodStill = now - this.#lastWatch > 3 * watchEveryMs
+    this.#lastWatch = now
+    if (stoodStill) this.#lastProgress = now
+    if (this.#waiting > 0 && now - this.#lastProgress > stalledMs) this.#commands.disconnect(true)
   }
 
   defineScript(name: string, lua: string): (keys: string[], args: (string | number)[]) => Promise<unknown> {
@@ -86,10 +109,12 @@ export class RedisLink {
 
   /** Asks past the memory of recent failures: the truth of this moment. */
   async ping(): Promise<void> {
+    if (this.#commands.status !== 'ready') throw new Error('not connected')
     await this.#commands.ping()
   }
 
   close(): void {
+    clearInterval(this.#watch)
     this.#commands.disconnect()
     this.#subscriber.disconnect()
   }

@@ -3,7 +3,7 @@ import * as oidc from 'openid-client'
 import type { Deps } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { IdentityProviderConfig } from '../platform/config.ts'
-import { hmac, type KeyRing, seal, unseal } from '../platform/secrets.ts'
+import { hmac, type KeyRing, seal, sealVersion, unseal } from '../platform/secrets.ts'
 import type { Identity } from '../users/users.ts'
 
 /**
@@ -128,8 +128,9 @@ export class SignIn {
   }
 }
 
+/** By the key that sealed the state, so that a rotation in between does not fail who is signing in. */
 function derived(ring: KeyRing, use: string, state: string): string {
-  return hmac(ring, ring.current, `${use}.${state}`).toString('base64url')
+  return hmac(ring, sealVersion(state), `${use}.${state}`).toString('base64url')
 }
 
 function refuseSignIn(error: unknown): never {

@@ -1,6 +1,7 @@
 import { metaRoutes, openApiDocument, routes, workflowFormat } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes } from '../http/bind-routes.ts'
+import { sameSecret } from '../platform/secrets.ts'
 import { createReadiness } from './status.ts'
 
 export const version = '0.1.0'
@@ -34,7 +35,7 @@ export function statusHandlers() {
 
     getMetrics: async ({ deps, client }) => {
       const { metricsToken } = deps.config
-      if (metricsToken !== undefined && client.bearer !== metricsToken) {
+      if (metricsToken !== undefined && !sameSecret(client.bearer ?? '', metricsToken)) {
         throw new ApiError('UNAUTHORIZED', { message: 'Send the metrics token as a bearer token' })
       }
       return deps.metrics.registry.metrics()

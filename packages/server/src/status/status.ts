@@ -25,7 +25,12 @@ async function findDown(deps: Deps): Promise<Part[]> {
   ])
   // Both: the database answers, and requests are let through to it again.
   const serving = postgres && deps.database.available
-  const up: Record<Part, boolean> = { postgres: serving, redis, restate: engine.engine, workers: engine.workers }
+  const up: Record<Part, boolean> = {
+    postgres: serving,
+    redis,
+    restate: engine.engine,
+    workers: engine.workers,
+  }
   for (const part of parts) deps.metrics.partUp.set({ part }, up[part] ? 1 : 0)
   return parts.filter((part) => !up[part])
 }

@@ -5,6 +5,7 @@ import { isUuid } from '../platform/ids.ts'
 import type { Role } from '../platform/tables.ts'
 import { findUserByVerifiedEmail } from '../users/users.ts'
 import * as store from './store.ts'
+import { requireRoomForWorkspace } from './workspaces.ts'
 
 interface Change {
   workspaceId: string
@@ -30,6 +31,7 @@ export async function addMember(tx: Tx, change: Change, invited: { email: string
       details: { limit: membersPerWorkspace },
     })
   }
+  await requireRoomForWorkspace(tx, user.id)
   if (!(await store.insertMember(tx, change.workspaceId, user.id, invited.role))) {
     throw new ApiError('CONFLICT', { message: 'This person is a member already' })
   }

@@ -1,9 +1,8 @@
 import { succeeded, workspaceRoutes } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes } from '../http/bind-routes.ts'
-import { decodeCursor, encodeCursor } from '../http/page.ts'
+import { decodeCursor, encodeCursor, timePart, uuidPart } from '../http/page.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
-import { isUuid } from '../platform/ids.ts'
 import { addMember, removeMember } from './members.ts'
 import type { SessionDefaults } from './session-defaults.ts'
 import * as store from './store.ts'
@@ -41,8 +40,9 @@ export function workspaceHandlers({ setSessionWorkspace }: SessionDefaults) {
 
     listMembers: async ({ principal, query, deps }) => {
       const limit = query.limit ?? defaultPage
-      const [joinedAt = '', userId = ''] = query.cursor ? decodeCursor(query.cursor, 2) : []
-      if (query.cursor && (!isUuid(userId) || Number.isNaN(Date.parse(joinedAt)))) decodeCursor('', 2)
+      const [joinedAt = '', userId = ''] = query.cursor
+        ? decodeCursor(query.cursor, [timePart, uuidPart])
+        : []
       const rows = await store.listMembers(deps.database.db, principal.workspaceId, {
         limit: limit + 1,
         after: query.cursor ? { joinedAt, userId } : undefined,

@@ -20,14 +20,18 @@ export async function createPersonalWorkspace(tx: Tx, userId: string) {
 }
 
 export async function createTeamWorkspace(tx: Tx, userId: string, name: string) {
-  await lockUser(tx, userId)
-  if ((await store.countMemberships(tx, userId)) >= workspacesPerUser) {
-    throw new ApiError('CONFLICT', {
-      message: `A person can belong to at most ${workspacesPerUser} workspaces`,
-      details: { limit: workspacesPerUser },
-    })
-  }
+  await requireRoomForWorkspace(tx, userId)
   return store.insertWorkspace(tx, userId, { name, kind: 'team' })
+}
+
+/** Counted under the person's lock, whether the person makes a workspace or is added to one. */
+export async function requireRoomForWorkspace(tx: Tx, userId: string): Promise<void> {
+  await lockUser(tx, userId)
+  if ((await store.countMemberships(tx, userId)) < workspacesPerUser) return
+  throw new ApiError('CONFLICT', {
+    message: `A person can belong to at most ${workspacesPerUser} workspaces`,
+    details: { limit: workspacesPerUser },
+  })
 }
 
 export function describeWorkspace(row: store.WorkspaceRow, currentId: string) {

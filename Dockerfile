@@ -1,0 +1,29 @@
+# One image for all three roles: the API (default), the worker (src/worker.ts) and the migration (src/migrate.ts).
+# There is no build step: Node runs the TypeScript sources by stripping their types.
+
+FROM node:24-bookworm-slim AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+COPY packages/contract/package.json packages/contract/
+COPY packages/server/package.json packages/server/
+# Optional packages are left out too: they bring a Node of their own, and the image has one.
+RUN npm ci --ignore-scripts --omit=dev --omit=optional
+
+FROM node:24-bookworm-slim
+ENV NODE_ENV=production \
+    HOST=0.0.0.0
+WORKDIR /app
+COPY LICENSE package.json ./
+COPY --from=dependencies /app/node_modules node_modules
+COPY packages/contract/package.json packages/contract/
+COPY packages/contract/src packages/contract/src
+COPY packages/server/package.json packages/server/
+COPY packages/server/migrations packages/server/migrations
+COPY packages/server/src packages/server/src
+# Root owns the files, so the process cannot change its own code.
+USER node
+# The API's port and the worker's.
+EXPOSE 8080 9080
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT || 8080}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "packages/server/src/main.ts"]
