@@ -12,7 +12,7 @@ import { baseEnv, repositoryRoot, runToEnd } from './spawn.ts'
 import { StartError } from './start-error.ts'
 import { together } from './together.ts'
 
-export type EntryPoints = { api: string; worker: string; migrate: string }
+type EntryPoints = { api: string; worker: string; migrate: string }
 
 export type StackOptions = {
   api?: number

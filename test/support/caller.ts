@@ -6,7 +6,7 @@ export interface Answer {
   body: any
 }
 
-export interface CallOptions {
+interface CallOptions {
   body?: unknown
   headers?: Record<string, string>
   /** Shorthands for the credential headers. */

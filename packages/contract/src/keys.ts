@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { IdParam, KeyAccess, Nullable, Timestamp, WorkspaceRef } from './shapes.ts'
 
-export const Label = Type.String({ minLength: 1, maxLength: 120, pattern: '\\S' })
+const Label = Type.String({ minLength: 1, maxLength: 120, pattern: '\\S' })
 const SpendLimit = Nullable(
   Type.Number({ minimum: 0, maximum: 1_000_000_000, description: 'In Ds; null for none' }),
 )

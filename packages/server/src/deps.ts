@@ -1,11 +1,11 @@
-import type { EngineClient } from './engine/client.ts'
+import { createEngineClient, type EngineClient } from './engine/client.ts'
 import type { Config } from './platform/config.ts'
-import type { Database } from './platform/database.ts'
+import { Database } from './platform/database.ts'
 import type { Logger } from './platform/logger.ts'
-import type { Metrics } from './platform/metrics.ts'
-import type { RateWindows } from './platform/rate-window.ts'
-import type { RedisLink } from './platform/redis.ts'
-import type { Telemetry } from './platform/telemetry.ts'
+import { createMetrics, type Metrics } from './platform/metrics.ts'
+import { RateWindows } from './platform/rate-window.ts'
+import { RedisLink } from './platform/redis.ts'
+import { startTelemetry, type Telemetry } from './platform/telemetry.ts'
 
 /** The parts every feature works with; made once per process. */
 export interface Deps {
@@ -19,4 +19,26 @@ export interface Deps {
   readonly telemetry: Telemetry
   /** Aborted when the process begins to stop. */
   readonly stopping: AbortSignal
+}
+
+export async function openDeps(config: Config, logger: Logger, stopping: AbortSignal): Promise<Deps> {
+  const metrics = createMetrics()
+  const redis = new RedisLink({ url: config.redisUrl, logger })
+  return {
+    config,
+    logger,
+    metrics,
+    database: new Database({ url: config.databaseUrl, poolSize: config.databasePoolSize, logger }),
+    redis,
+    rateWindows: new RateWindows({ redis, onLocal: () => metrics.localLimiter.inc() }),
+    engine: createEngineClient(config.restateIngressUrl),
+    telemetry: await startTelemetry(config, 'api'),
+    stopping,
+  }
+}
+
+export async function closeDeps({ redis, database, telemetry }: Deps): Promise<void> {
+  redis.close()
+  await database.close()
+  await telemetry.close()
 }

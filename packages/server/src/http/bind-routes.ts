@@ -13,7 +13,7 @@ export interface Client {
 }
 
 /** A creating request that may be repeated. */
-export interface Repeatable {
+interface Repeatable {
   readonly key: string
   readonly requestHash: Buffer
 }
@@ -32,7 +32,7 @@ export interface Call<R extends Route = Route> {
   readonly signal: AbortSignal
 }
 
-export type Handler<R extends Route> = (call: Call<R>) => Promise<AnswerOf<R>>
+type Handler<R extends Route> = (call: Call<R>) => Promise<AnswerOf<R>>
 export type Handlers<R extends Routes> = { readonly [Name in keyof R]: Handler<R[Name]> }
 
 export interface BoundRoute {

@@ -165,9 +165,3 @@ export function isDatabaseAway(error: unknown): boolean {
     message,
   )
 }
-
-/** The name of the unique constraint an insert ran into, if that is what the error says. */
-export function violatedUnique(error: unknown): string | undefined {
-  const { code, constraint } = error as { code?: string; constraint?: string }
-  return code === '23505' ? constraint : undefined
-}

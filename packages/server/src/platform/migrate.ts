@@ -6,7 +6,7 @@ const folder = join(import.meta.dirname, '../../migrations')
 /** Any number does, as long as every process uses the same one. */
 const lockId = 7_141_001
 
-export function migrationNames(): string[] {
+function migrationNames(): string[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith('.sql'))
     .sort()

@@ -142,7 +142,7 @@ function textOrNull(value: unknown): string | null {
 }
 
 /** The app, addresses the operator named, and programs on the person's own machine. */
-export function mayReturnTo(
+function mayReturnTo(
   config: Pick<Deps['config'], 'appUrl' | 'publicUrl' | 'authRedirects'>,
   redirect: string,
 ): boolean {

@@ -4,7 +4,7 @@ import { bindRoutes } from '../http/bind-routes.ts'
 import { sameSecret } from '../platform/secrets.ts'
 import { createReadiness } from './status.ts'
 
-export const version = '0.1.0'
+const version = '0.1.0'
 const document = openApiDocument(routes, version)
 const tags = [...new Set(Object.values(routes).map((route) => route.tag))]
 

@@ -5,16 +5,10 @@ import pg from 'pg'
 import { inject } from 'vitest'
 import { type Caller, createCaller } from '../../../../test/support/caller.ts'
 import { createApp } from '../../src/app.ts'
-import type { Deps } from '../../src/deps.ts'
-import { createEngineClient } from '../../src/engine/client.ts'
+import { closeDeps, type Deps, openDeps } from '../../src/deps.ts'
 import { type Config, readConfig } from '../../src/platform/config.ts'
-import { Database } from '../../src/platform/database.ts'
 import { createLogger } from '../../src/platform/logger.ts'
-import { createMetrics } from '../../src/platform/metrics.ts'
-import { RateWindows } from '../../src/platform/rate-window.ts'
-import { RedisLink } from '../../src/platform/redis.ts'
 import type { Sweep } from '../../src/platform/sweep.ts'
-import { startTelemetry } from '../../src/platform/telemetry.ts'
 
 export interface House extends Caller {
   readonly url: string
@@ -48,7 +42,7 @@ const secrets = {
   SIGNING_KEYS: `1:${randomBytes(32).toString('base64url')}`,
 }
 
-export function testConfig(env: Record<string, string>): Config {
+function testConfig(env: Record<string, string>): Config {
   return readConfig({
     NODE_ENV: 'test',
     PUBLIC_URL: 'http://house.test',
@@ -60,6 +54,7 @@ export function testConfig(env: Record<string, string>): Config {
     LIMITS: 'off',
     LOG_LEVEL: 'debug',
     STOP_GRACE_MS: '0',
+    DATABASE_POOL_SIZE: '10',
     ...secrets,
     ...env,
   })
@@ -76,23 +71,9 @@ export async function openHouse(env: Record<string, string> & { DATABASE_URL: st
     },
   })
   const logger = createLogger(config.logLevel, sink)
-  const metrics = createMetrics()
-  const database = new Database({ url: config.databaseUrl, poolSize: 10, logger })
-  const redis = new RedisLink({ url: config.redisUrl, logger })
-  const telemetry = await startTelemetry(config, 'api')
-  const deps: Deps = {
-    config,
-    logger,
-    metrics,
-    database,
-    redis,
-    rateWindows: new RateWindows({ redis, onLocal: () => metrics.localLimiter.inc() }),
-    engine: createEngineClient(config.restateIngressUrl),
-    telemetry,
-    stopping: new AbortController().signal,
-  }
+  const deps = await openDeps(config, logger, new AbortController().signal)
   const { server, sweeps } = createApp(deps)
-  if (!config.redisUrl.includes(nowhere)) await redis.settle()
+  if (!config.redisUrl.includes(nowhere)) await deps.redis.settle()
   await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
   const url = `http://127.0.0.1:${port}`
@@ -104,9 +85,7 @@ export async function openHouse(env: Record<string, string> & { DATABASE_URL: st
     log: () => logged,
     close: async () => {
       await server.close()
-      redis.close()
-      await database.close()
-      await telemetry.close()
+      await closeDeps(deps)
     },
   }
 }
