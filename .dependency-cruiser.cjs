@@ -35,7 +35,8 @@ module.exports = {
     { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
     {
       name: 'nothing-imports-server',
-      comment: 'The server is a program, not a library; only its own tests and the yardsticks of bench/ look inside',
+      comment:
+        'The server is a program, not a library; only its own tests and the yardsticks of bench/ look inside',
       severity: 'error',
       from: { path: '^(packages/(?!server/)|stack/|test/|scripts/)' },
       to: { path: '^packages/server/' },

@@ -19,4 +19,4 @@ export const KeyAccess = Type.Enum(['full', 'declared'], {
 })
 export const WorkspaceRef = Type.Object({ id: Uuid, name: Nullable(Type.String()) })
 /** Path parameters arrive as text; a numeric id that is none of ours must read like a missing one. */
-export const IdParam = Type.Object({ id: Type.String({ maxLength: 200 }) })
+export const IdParam = Type.Object({ id: Type.String() })

@@ -91,7 +91,7 @@ export const workspaceRoutes = defineRoutes({
     tag: 'workspaces',
     audience: 'session',
     limits: ['rest'],
-    params: Type.Object({ userId: Type.String({ maxLength: 200 }) }),
+    params: Type.Object({ userId: Type.String() }),
     responses: { 200: Success },
     errors: ['NOT_FOUND', 'CONFLICT'],
   },

@@ -19,7 +19,8 @@ export function createApp(deps: Deps): { server: Server; sweeps: Sweep[] } {
     deps,
     authenticators: {
       key: (secret, address) => keys.authenticate(secret, address),
-      session: (token, workspaceId) => sessions.authenticate(token, workspaceId),
+      session: (token) => sessions.authenticate(token),
+      enterWorkspace: (session, workspaceId) => sessions.enterWorkspace(session, workspaceId),
     },
     routes: [
       ...statusHandlers(),

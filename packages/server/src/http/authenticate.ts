@@ -5,8 +5,9 @@ import type { Principal } from './principal.ts'
 /** Checks of the features that own a kind of credential; undefined means: not (or no longer) a valid one. */
 export interface Authenticators {
   key(secret: string, address: string): Promise<Principal | undefined>
-  /** Refuses with FORBIDDEN when the person is no member of the workspace the header names. */
-  session(token: string, workspaceId: string | undefined): Promise<Principal | undefined>
+  session(token: string): Promise<Principal | undefined>
+  /** The same session in another workspace; undefined when its person is no member there. */
+  enterWorkspace(session: Principal, workspaceId: string): Promise<Principal | undefined>
 }
 
 export type CredentialKind = 'key' | 'session' | 'oauth' | 'none'
@@ -24,16 +25,23 @@ export async function authenticate(
     return principal
   }
   if (kind === 'none') throw new ApiError('UNAUTHORIZED')
-  const workspaceId = headers['x-workspace-id']
   const principal =
-    kind === 'session'
-      ? await authenticators.session(
-          text(headers['x-auth-token']),
-          workspaceId === undefined ? undefined : text(workspaceId),
-        )
-      : undefined
+    kind === 'session' ? await authenticators.session(text(headers['x-auth-token'])) : undefined
   if (!principal) throw new ApiError('UNAUTHORIZED', { message: 'Invalid auth token' })
   return principal
+}
+
+/** A session acts where the header says; keys and OAuth tokens are bound and do not read it. */
+export async function actInWorkspace(
+  authenticators: Authenticators,
+  principal: Principal,
+  headers: IncomingHttpHeaders,
+): Promise<Principal> {
+  const header = headers['x-workspace-id']
+  if (header === undefined || principal.kind !== 'session') return principal
+  const entered = await authenticators.enterWorkspace(principal, text(header))
+  if (entered) return entered
+  throw new ApiError('FORBIDDEN', { message: 'You are not a member of the workspace in x-workspace-id' })
 }
 
 export function credentialKind(headers: IncomingHttpHeaders): CredentialKind {

@@ -2,7 +2,7 @@ import type { Route } from '@guildhall/contract'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../deps.ts'
 import { ApiError } from './api-error.ts'
-import { type Authenticators, authenticate, credentialKind } from './authenticate.ts'
+import { type Authenticators, actInWorkspace, authenticate, credentialKind } from './authenticate.ts'
 import { authorize } from './authorize.ts'
 import { toApiError } from './error-handler.ts'
 import { countRequest, refuseIfFull } from './rate-limit.ts'
@@ -45,8 +45,8 @@ export async function admit(
   if (outcome instanceof ApiError) throw outcome
   if (request.url.includes('%00')) throw new ApiError('INVALID_INPUT', { message: noNul })
   if (route && principal) {
-    authorize(route, principal)
-    request.principal = principal
+    request.principal = await actInWorkspace(edge.authenticators, principal, request.headers)
+    authorize(route, request.principal)
   }
   return undefined
 }

@@ -22,7 +22,7 @@ export function writeError(error: FrameworkError, request: FastifyRequest, reply
     .send(JSON.stringify(errorBody(refusal)))
 }
 
-function errorBody({ code, message, details }: ApiError) {
+export function errorBody({ code, message, details }: ApiError) {
   return {
     error: {
       ...(code === 'RATE_LIMITED' ? { type: 'rate_limit_error' } : {}),

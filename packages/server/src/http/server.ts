@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { Ajv } from 'ajv'
 import addFormatsModule from 'ajv-formats'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
@@ -7,7 +8,7 @@ import { ApiError } from './api-error.ts'
 import type { Authenticators } from './authenticate.ts'
 import { type BoundRoute, type Call, hashRequest } from './bind-routes.ts'
 import { admit, type EdgeContext, noNul } from './edge.ts'
-import { writeError } from './error-handler.ts'
+import { errorBody, writeError } from './error-handler.ts'
 import type { Principal } from './principal.ts'
 
 declare module 'fastify' {
@@ -44,6 +45,9 @@ export function createServer(options: {
     childLoggerFactory: (logger) => logger,
     trustProxy: deps.config.trustedProxies.length > 0 ? [...deps.config.trustedProxies] : false,
     bodyLimit: bodyLimitBytes,
+    // An id of any length is for the route to call missing.
+    routerOptions: { maxParamLength: 16_384 },
+    clientErrorHandler: answerBrokenRequest,
     forceCloseConnections: 'idle',
     // A request that was sent before its client knew of the stop is still served.
     return503OnClosing: false,
@@ -71,6 +75,19 @@ export function createServer(options: {
   traceRequests(app, deps)
   for (const bound of options.routes) register(app, edge, bound)
   return app
+}
+
+/** What is no HTTP request, or has more headers than are read, never gets as far as the framework. */
+function answerBrokenRequest(_error: Error, socket: Socket): void {
+  if (!socket.writable) return
+  const refusal = new ApiError('INVALID_INPUT', {
+    message: 'The request is malformed or its headers are too large',
+  })
+  const body = JSON.stringify(errorBody(refusal))
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json; charset=utf-8\r\nconnection: close\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
 }
 
 function register(app: FastifyInstance, edge: EdgeContext, bound: BoundRoute): void {

@@ -1,6 +1,5 @@
 import { fullAccess } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
-import { ApiError } from '../http/api-error.ts'
 import type { Principal } from '../http/principal.ts'
 import type { Tx } from '../platform/database.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
@@ -36,13 +35,10 @@ export class SessionCheck {
     parts.redis.subscribe(endedChannel, (credential) => this.#forget(credential))
   }
 
-  async authenticate(token: string, workspaceId: string | undefined): Promise<Principal | undefined> {
-    const principal = await this.#find(token)
-    if (!principal || workspaceId === undefined || workspaceId === principal.workspaceId) return principal
-    if (!(await this.#isMember(workspaceId, principal.userId))) {
-      throw new ApiError('FORBIDDEN', { message: 'You are not a member of the workspace in x-workspace-id' })
-    }
-    return { ...principal, workspaceId: workspaceId.toLowerCase() }
+  async enterWorkspace(session: Principal, workspaceId: string): Promise<Principal | undefined> {
+    const id = workspaceId.toLowerCase()
+    if (id === session.workspaceId) return session
+    return (await this.#isMember(id, session.userId)) ? { ...session, workspaceId: id } : undefined
   }
 
   /** A session that changed or ended is read again by every process. */
@@ -55,7 +51,7 @@ export class SessionCheck {
     this.#known.deleteWhere((principal) => principal.credential === credential)
   }
 
-  async #find(token: string): Promise<Principal | undefined> {
+  async authenticate(token: string): Promise<Principal | undefined> {
     if (!isWellFormedSecret('session', token)) return undefined
     const hash = hashSecret(token)
     const cacheKey = hash.toString('latin1')
