@@ -1,5 +1,20 @@
 // The house rules of the code as errors. Order matters: a feature may import only the features before it.
-const features = ['idempotency', 'users', 'workspaces', 'keys', 'sessions', 'activation', 'status']
+const features = [
+  'idempotency',
+  'users',
+  'workspaces',
+  'activity',
+  'live',
+  'keys',
+  'sessions',
+  'passkeys',
+  'activation',
+  'consent',
+  'approvals',
+  'oauth',
+  'profile',
+  'status',
+]
 const server = '^packages/server/src'
 
 const only = (name, comment, modules, places) => ({
@@ -82,8 +97,17 @@ module.exports = {
       comment: 'No framework object reaches a feature',
       severity: 'error',
       from: { path: `${server}/(${features.join('|')})/` },
-      to: { path: `${server}/http/(server|edge|error-handler|authenticate|authorize)\\.ts$` },
+      to: {
+        path: `${server}/http/(server|edge|error-handler|authenticate|authorize|observe|raw-routes)\\.ts$`,
+      },
     },
+    only(
+      'authorization-server-in-oauth',
+      'The authorization server only in oauth/',
+      ['oidc-provider', '@types/oidc-provider'],
+      `${server}/oauth/`,
+    ),
+    only('ws-in-http', 'WebSockets only in http/', ['ws', '@types/ws'], `${server}/http/`),
     only('fastify-in-http', 'Fastify only in http/', ['fastify', '@fastify/[^/]+'], `${server}/http/`),
     only(
       'drivers-in-platform-and-stores',

@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config'
 /**
  * unit: pure files, beside their source. server: the server's parts against real PostgreSQL, Redis and Restate.
  * conformance: the specification over HTTP against a running stack. system: whole stacks, with faults and races.
+ * e2e: a real browser against a whole stack.
  */
 export default defineConfig({
   test: {
@@ -36,6 +37,15 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 300_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          fileParallelism: false,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
     ],

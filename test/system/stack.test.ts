@@ -49,18 +49,30 @@ test('the JSON line says all that a test needs', () => {
   expect(Math.max(...ports)).toBeLessThan(32_768)
 })
 
-test('the pairing lines of the README work as they stand', async () => {
+/** Runs the lines that stand under a marker in the README, as a reader would. */
+function runReadme(marker: string): Promise<string> {
   const readme = readFileSync(join(root, 'README.md'), 'utf8')
-  const script = /<!-- pairing -->\s*```sh\n([\s\S]*?)```/.exec(readme)?.[1]
+  const script = new RegExp(`<!-- ${marker} -->\\s*\`\`\`sh\\n([\\s\\S]*?)\`\`\``).exec(readme)?.[1]
   expect(script).toContain('curl')
-  const output = await new Promise<string>((resolve, reject) => {
+  return new Promise((resolve, reject) => {
     const env = { ...process.env, BASE: stack.baseUrl }
     execFile('bash', ['-euo', 'pipefail', '-c', script ?? 'false'], { env }, (error, stdout, stderr) =>
       error ? reject(new Error(`${error.message}\n${stdout}\n${stderr}`)) : resolve(stdout),
     )
   })
+}
+
+test('the pairing lines of the README work as they stand', async () => {
+  const output = await runReadme('pairing')
   expect(output).toContain('"kind":"personal"')
   expect(output).toMatch(/revoked key gets 401/)
+})
+
+test('the permission lines of the README work as they stand', async () => {
+  const output = await runReadme('permission')
+  expect(output).toContain('"missing_scopes":["profile:read"]')
+  expect(output).toContain('"success":true,"mode":"session"')
+  expect(output).toContain('"email":"you@example.test"')
 })
 
 test('the API reaches a worker through the engine, and both API processes say so', async () => {

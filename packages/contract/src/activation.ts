@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { KeyAccess, Mode, Success, Timestamp, WorkspaceRef } from './shapes.ts'
+import { DeviceAuth, KeyAccess, Mode, Success, Timestamp, WorkspaceRef } from './shapes.ts'
 
 const UserCode = Type.String({ minLength: 1, maxLength: 64, description: 'XXXX-XXXX; trimmed, any case' })
 
-export const activationStatuses = ['pending', 'approved', 'denied', 'expired', 'consumed'] as const
+const activationStatuses = ['pending', 'approved', 'denied', 'expired', 'consumed'] as const
 const Status = Type.Enum([...activationStatuses])
 
 export const activationRoutes = defineRoutes({
@@ -53,7 +53,11 @@ export const activationRoutes = defineRoutes({
     tag: 'activation',
     audience: 'session',
     limits: ['rest'],
-    body: Type.Object({ code: UserCode, access: Type.Optional(KeyAccess) }),
+    body: Type.Object({
+      code: UserCode,
+      access: Type.Optional(KeyAccess),
+      device_auth: Type.Optional(DeviceAuth),
+    }),
     responses: { 200: Success },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED', 'RATE_LIMITED'],
   },

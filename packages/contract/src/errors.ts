@@ -5,6 +5,7 @@
 export const errorTable = {
   UNAUTHORIZED: { status: 401, message: 'Missing auth token' },
   FORBIDDEN: { status: 403, message: 'This credential may not do that' },
+  ACTIVATION_REQUIRED: { status: 409, message: 'This key is not activated yet: connect it first' },
   NOT_FOUND: { status: 404, message: 'Not found' },
   CONFLICT: { status: 409, message: 'The request conflicts with the present state' },
   EXPIRED: { status: 410, message: 'This has expired' },

@@ -1,6 +1,13 @@
 import { activationRoutes } from './activation.ts'
+import { activityRoutes } from './activity.ts'
+import { approvalRoutes } from './approvals.ts'
+import { consentRoutes } from './consent.ts'
 import { keyRoutes } from './keys.ts'
+import { liveRoutes } from './live-events.ts'
 import { metaRoutes } from './meta.ts'
+import { oauthRoutes } from './oauth.ts'
+import { passkeyRoutes } from './passkeys.ts'
+import { profileRoutes } from './profile.ts'
 import { defineRoutes } from './route.ts'
 import { sessionRoutes } from './sessions.ts'
 import { workspaceRoutes } from './workspaces.ts'
@@ -10,27 +17,57 @@ export const routes = defineRoutes({
   ...metaRoutes,
   ...sessionRoutes,
   ...workspaceRoutes,
+  ...liveRoutes,
   ...keyRoutes,
+  ...passkeyRoutes,
   ...activationRoutes,
+  ...profileRoutes,
+  ...consentRoutes,
+  ...approvalRoutes,
+  ...activityRoutes,
+  ...oauthRoutes,
 })
 
-export { activationRoutes, type activationStatuses } from './activation.ts'
+export { activationRoutes } from './activation.ts'
+export { activityRoutes } from './activity.ts'
+export { approvalRoutes } from './approvals.ts'
+export { consentRoutes } from './consent.ts'
 export { type ErrorCode, errorTable } from './errors.ts'
-export { keyRoutes } from './keys.ts'
+export { accessOf, type KeyWish, keyRoutes } from './keys.ts'
 export {
   activationLifetimeSeconds,
   activationPollIntervalSeconds,
+  approvalLifetimeSeconds,
+  approvalPollIntervalSeconds,
   keysPerUser,
   type Limit,
   type LimitName,
   limits,
   membersPerWorkspace,
+  oauthClientsPerUser,
+  oneTimeGrantSeconds,
+  passkeysPerUser,
+  pendingPerKey,
+  sessionGrantSeconds,
+  socketUrlLifetimeMs,
   workspacesPerUser,
 } from './limits.ts'
+export { type LiveEvent, liveRoutes } from './live-events.ts'
 export { metaRoutes, workflowFormat } from './meta.ts'
+export { oauthRoutes, oauthScopes } from './oauth.ts'
 export { openApiDocument } from './openapi.ts'
+export { passkeyRoutes } from './passkeys.ts'
+export { factsPerProfile, profileRoutes } from './profile.ts'
 export type { AnswerOf, Audience, BodyOf, ParamsOf, QueryOf, Route, Routes } from './route.ts'
-export { fullAccess, isKnownScope } from './scopes.ts'
+export {
+  defaultMode,
+  describeScope,
+  fullAccess,
+  type GrantMode,
+  missingScopes,
+  type ScopeInfo,
+  scopesThatCover,
+} from './scopes.ts'
 export { sessionRoutes } from './sessions.ts'
 export { succeeded } from './shapes.ts'
 export { workspaceRoutes } from './workspaces.ts'

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { IdParam, KeyAccess, Nullable, Timestamp, WorkspaceRef } from './shapes.ts'
+import { DeviceAuth, IdParam, KeyAccess, Nullable, Timestamp, WorkspaceRef } from './shapes.ts'
 
 const Label = Type.String({ minLength: 1, maxLength: 120, pattern: '\\S' })
 const SpendLimit = Nullable(
@@ -28,6 +28,17 @@ const Key = Type.Object({
 
 const NewKey = Type.Object({ ...Key.properties, api_key: Type.String({ description: 'Shown this once' }) })
 
+/** The part of a request for a key that says what it may do. */
+export interface KeyWish {
+  readonly access?: 'full' | 'declared' | undefined
+  readonly scopes?: readonly string[] | undefined
+}
+
+/** Naming scopes is a declaration; only silence means full access. */
+export function accessOf({ access, scopes }: KeyWish): 'full' | 'declared' {
+  return access ?? (scopes ? 'declared' : 'full')
+}
+
 export const keyRoutes = defineRoutes({
   listKeys: {
     method: 'GET',
@@ -54,6 +65,7 @@ export const keyRoutes = defineRoutes({
       scopes: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 120 }), { maxItems: 100 })),
       expiresAt: Type.Optional(Nullable(Timestamp)),
       spendLimit: Type.Optional(SpendLimit),
+      device_auth: Type.Optional(DeviceAuth),
     }),
     responses: { 201: NewKey },
     errors: ['INVALID_INPUT', 'CONFLICT'],
@@ -84,6 +96,8 @@ export const keyRoutes = defineRoutes({
     creates: true,
     answersSecret: true,
     params: IdParam,
+    optionalBody: true,
+    body: Type.Object({ device_auth: Type.Optional(DeviceAuth) }),
     responses: { 200: NewKey },
     errors: ['NOT_FOUND', 'CONFLICT'],
   },

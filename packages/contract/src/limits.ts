@@ -18,6 +18,15 @@ export const limits = {
 
 export type LimitName = keyof typeof limits
 
+/** How many undecided requests one key may have. */
+export const pendingPerKey = 5
+export const approvalLifetimeSeconds = 600
+export const approvalPollIntervalSeconds = 2
+export const sessionGrantSeconds = 3600
+export const oneTimeGrantSeconds = 300
+export const longPollMaxSeconds = 25
+export const socketUrlLifetimeMs = 300_000
+
 export const activationLifetimeSeconds = 600
 export const activationPollIntervalSeconds = 2
 
@@ -26,4 +35,6 @@ export const keysPerUser = { byokmode: 1, paygmode: 10, basedmode: null } as con
 
 /** Caps that keep a person's and a workspace's own lists bounded. */
 export const workspacesPerUser = 100
+export const passkeysPerUser = 20
 export const membersPerWorkspace = 1000
+export const oauthClientsPerUser = 50

@@ -20,6 +20,7 @@ const errorBody = {
 const credentials = {
   credential: [{ apiKey: [] }, { authToken: [] }, { oauth: [] }],
   session: [{ authToken: [] }],
+  key: [{ apiKey: [] }],
   public: [],
 }
 
@@ -61,7 +62,12 @@ function operation(operationId: string, route: Route) {
     security: credentials[route.audience],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(route.body
-      ? { requestBody: { required: true, content: { 'application/json': { schema: route.body } } } }
+      ? {
+          requestBody: {
+            required: !route.optionalBody,
+            content: { 'application/json': { schema: route.body } },
+          },
+        }
       : {}),
     responses: responsesOf(route),
   }

@@ -7,8 +7,9 @@ import type { LimitName } from './limits.ts'
  * - `public`: anybody; a credential that comes along is not read.
  * - `credential`: an active API key, a session or an OAuth token.
  * - `session`: a person in the app and nobody else, so that no agent can approve for itself.
+ * - `key`: an API key and nothing else: what an agent asks for itself.
  */
-export type Audience = 'public' | 'credential' | 'session'
+export type Audience = 'public' | 'credential' | 'session' | 'key'
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -17,11 +18,19 @@ export interface Route {
   readonly summary: string
   readonly tag: string
   readonly audience: Audience
+  /** What a key must hold, all of it. A session may do whatever its person may. */
+  readonly scopes?: readonly string[]
+  /** What an OAuth token must name, all of it, whatever else it may do. Keys and sessions are not asked. */
+  readonly oauthScopes?: readonly string[]
+  /** Served also for a key that waits for its first consent; all other routes refuse such a key. */
+  readonly servesUnactivated?: true
   /** The first window is the one the rate-limit headers describe; empty for the operator's own routes. */
   readonly limits: readonly LimitName[]
   readonly params?: TObject
   readonly query?: TObject
   readonly body?: TSchema
+  /** No body at all is taken as an empty one. */
+  readonly optionalBody?: true
   /** Success answers by status. */
   readonly responses: Readonly<Record<number, TSchema>>
   readonly errors: readonly ErrorCode[]

@@ -1,27 +1,118 @@
+/**
+ * Every permission an agent can hold, as data: what group it belongs to, whether a person must confirm it with a
+ * passkey, and what it lets the agent do, in words for that person.
+ */
+export interface ScopeInfo {
+  readonly scope: string
+  readonly group: string
+  readonly sensitive: boolean
+  readonly description: string
+}
+
+export type GrantMode = 'persistent' | 'session' | 'one_time'
+
 /** The wildcard of a key with full access. */
 export const fullAccess = '*'
 
-const knownScopes: ReadonlySet<string> = new Set([
-  'profile:read',
-  'profile:search',
-  'profile:write',
-  'memory:read',
-  'memory:write',
-  'workspace:files:read',
-  'workspace:files:write',
-  'tool:execute',
-  'agent:list',
-  'agent:message',
-  'billing:read',
-  'trace:read',
-  'trace:write',
-])
-
-const scopePatterns = [
-  /^connector:[a-z0-9][a-z0-9_-]{0,63}:(read|exec)$/,
-  /^tool:execute:[a-z0-9][a-z0-9-]{0,63}$/,
+const scopes: readonly ScopeInfo[] = [
+  { scope: 'profile:read', group: 'profile', sensitive: false, description: 'Read your profile' },
+  {
+    scope: 'profile:search',
+    group: 'profile',
+    sensitive: false,
+    description: 'Search what your profile says',
+  },
+  { scope: 'profile:write', group: 'profile', sensitive: true, description: 'Change your profile' },
+  { scope: 'memory:read', group: 'memory', sensitive: false, description: 'Read what your agents remember' },
+  {
+    scope: 'memory:write',
+    group: 'memory',
+    sensitive: true,
+    description: 'Change what your agents remember',
+  },
+  {
+    scope: 'workspace:files:read',
+    group: 'workspace',
+    sensitive: false,
+    description: 'Read the files of this workspace',
+  },
+  {
+    scope: 'workspace:files:write',
+    group: 'workspace',
+    sensitive: true,
+    description: 'Change the files of this workspace; install and remove skills and workflows',
+  },
+  {
+    scope: 'tool:execute',
+    group: 'tool',
+    sensitive: true,
+    description: 'Run any skill and any workflow, and spend credits on it',
+  },
+  {
+    scope: 'agent:list',
+    group: 'agent',
+    sensitive: false,
+    description: 'See which agents this workspace has',
+  },
+  {
+    scope: 'agent:message',
+    group: 'agent',
+    sensitive: true,
+    description: 'Write to the agents of this workspace',
+  },
+  {
+    scope: 'billing:read',
+    group: 'billing',
+    sensitive: false,
+    description: 'See your credits and what was spent',
+  },
+  { scope: 'trace:read', group: 'trace', sensitive: true, description: 'Read what agents did, step by step' },
+  {
+    scope: 'trace:write',
+    group: 'trace',
+    sensitive: false,
+    description: 'Add to the record of what agents did',
+  },
 ]
 
-export function isKnownScope(scope: string): boolean {
-  return knownScopes.has(scope) || scopePatterns.some((pattern) => pattern.test(scope))
+const byId = new Map(scopes.map((info) => [info.scope, info]))
+const connectorPattern = /^connector:([a-z0-9][a-z0-9_-]{0,63}):(read|exec)$/
+const skillPattern = /^tool:execute:([a-z0-9][a-z0-9-]{0,63})$/
+
+/** What a scope is; undefined when there is no such scope. The wildcard is not one: nobody can ask for it. */
+export function describeScope(scope: string): ScopeInfo | undefined {
+  const known = byId.get(scope)
+  if (known) return known
+  const [, app, access] = connectorPattern.exec(scope) ?? []
+  if (app) {
+    const sensitive = access === 'exec'
+    const description = sensitive ? `Act in ${app} in your name` : `Read your data in ${app}`
+    return { scope, group: 'connector', sensitive, description }
+  }
+  const [, slug] = skillPattern.exec(scope) ?? []
+  if (slug) {
+    return {
+      scope,
+      group: 'tool',
+      sensitive: true,
+      description: `Run the skill ${slug}, and spend credits on it`,
+    }
+  }
+  return undefined
+}
+
+/** What the approver's screen has chosen beforehand. */
+export function defaultMode(info: ScopeInfo): GrantMode {
+  return info.sensitive ? 'session' : 'persistent'
+}
+
+/** The scopes of which any one is enough: the scope itself, and for one skill the right to run any. */
+export function scopesThatCover(scope: string): string[] {
+  return skillPattern.test(scope) ? [scope, 'tool:execute'] : [scope]
+}
+
+/** Which of the needed scopes are not among the held ones. */
+export function missingScopes(held: readonly string[], needed: readonly string[]): string[] {
+  if (held.includes(fullAccess)) return []
+  return needed.filter((scope) => !scopesThatCover(scope).some((cover) => held.includes(cover)))
 }

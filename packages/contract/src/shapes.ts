@@ -20,3 +20,9 @@ export const KeyAccess = Type.Enum(['full', 'declared'], {
 export const WorkspaceRef = Type.Object({ id: Uuid, name: Nullable(Type.String()) })
 /** Path parameters arrive as text; a numeric id that is none of ours must read like a missing one. */
 export const IdParam = Type.Object({ id: Type.String() })
+
+/** The answer of the person's passkey, as the browser gives it. */
+export const DeviceAuth = Type.Object(
+  { id: Type.String({ maxLength: 2000 }) },
+  { additionalProperties: true, description: 'A passkey assertion (PublicKeyCredential as JSON)' },
+)

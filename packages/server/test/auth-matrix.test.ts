@@ -1,4 +1,4 @@
-import { type Route, routes } from '@guildhall/contract'
+import { missingScopes, type Route, routes } from '@guildhall/contract'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { mintSecret } from '../src/platform/secrets.ts'
@@ -82,7 +82,11 @@ const callWith = (route: Route, credential: string) =>
   })
 
 describe.each(guarded)('%s', (_name, route) => {
-  test.each(Object.keys(refusals))('refuses: %s', async (credential) => {
+  // Exactly the routes by which a key gets its first consent serve a key that has none.
+  const refused = Object.keys(refusals).filter(
+    (credential) => credential !== 'unactivated key' || !route.servesUnactivated,
+  )
+  test.each(refused)('refuses: %s', async (credential) => {
     const expected = refusals[credential]
     const answer = await callWith(route, credential)
     expect(answer.status, answer.text).toBe(expected?.status)
@@ -92,17 +96,34 @@ describe.each(guarded)('%s', (_name, route) => {
     expect(answer.headers.get('x-ratelimit-limit')).not.toBeNull()
   })
 
-  test(route.audience === 'session' ? 'refuses every key' : 'takes an active key', async () => {
-    for (const credential of ['active key', 'narrow key']) {
-      const answer = await callWith(route, credential)
-      if (route.audience === 'session') {
+  test('takes whom its audience says, and a key only with the scopes it names', async () => {
+    // A session of its own for each route: one of them signs it out.
+    credentials['person'] = { token: (await house.newPerson()).token }
+    const outcome = {
+      full: await callWith(route, 'active key'),
+      narrow: await callWith(route, 'narrow key'),
+      person: await callWith(route, 'person'),
+    }
+    const missing = missingScopes(['profile:read'], route.scopes ?? [])
+    for (const [who, answer] of Object.entries(outcome)) {
+      const kind = who === 'person' ? 'session' : 'key'
+      if (route.audience !== 'credential' && route.audience !== kind) {
         expect(answer.status).toBe(403)
-        expect(answer.body.error).toMatchObject({ code: 'FORBIDDEN', details: { credential: 'key' } })
+        expect(answer.body.error).toMatchObject({ code: 'FORBIDDEN', details: { credential: kind } })
+      } else if (who === 'narrow' && missing.length > 0) {
+        expect(answer.status).toBe(403)
+        expect(answer.body.error).toMatchObject({ code: 'FORBIDDEN', details: { missing_scopes: missing } })
+        for (const scope of missing) expect(answer.body.error.message).toContain(scope)
       } else {
-        expect([401, 403]).not.toContain(answer.status)
+        expect([401, 403], answer.text).not.toContain(answer.status)
       }
     }
   })
+})
+
+test('exactly three routes serve a key that waits for its first consent', () => {
+  const served = guarded.flatMap(([name, route]) => (route.servesUnactivated ? [name] : []))
+  expect(served.sort()).toEqual(['connectAgent', 'pollConsent', 'requestPermission'])
 })
 
 describe.each(open)('%s', (_name, route) => {

@@ -1,10 +1,13 @@
 import { activationLifetimeSeconds } from '@guildhall/contract'
+import { recordActivity } from '../activity/activity.ts'
 import type { Deps } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Client } from '../http/bind-routes.ts'
 import { networkOf } from '../http/client-address.ts'
+import type { Principal } from '../http/principal.ts'
 import { tooManyRequests } from '../http/rate-limit.ts'
 import { createKey, giveSecret } from '../keys/keys.ts'
+import { confirmSubject, requireAssertionIfRegistered } from '../passkeys/passkeys.ts'
 import type { Tx } from '../platform/database.ts'
 import { hashSecret, mintSecret } from '../platform/secrets.ts'
 import type { Mode } from '../platform/tables.ts'
@@ -15,6 +18,7 @@ import * as store from './store.ts'
 import { mintUserCode, normalizeUserCode } from './user-code.ts'
 
 export { deleteOldActivations } from './store.ts'
+export { mintUserCode } from './user-code.ts'
 
 export async function startActivation(deps: Deps, client: Client) {
   const facts = clientFacts(client)
@@ -73,19 +77,24 @@ async function collectKey(tx: Tx, deps: Deps, deviceCodeHash: Buffer): Promise<C
   }
 }
 
-interface Decider {
-  userId: string
-  workspaceId: string
-}
-
 /** Approval makes the key's row: it counts, has its name and workspace, and no secret yet. */
 export async function approveActivation(
   deps: Deps,
-  decider: Decider,
+  decider: Principal,
   typedCode: string,
   access: 'full' | 'declared',
+  deviceAuth: unknown,
 ): Promise<void> {
   await withinMissBudget(deps, decider.userId, typedCode, async (tx, userCode) => {
+    // Before the code is looked at, so that the refusal does not tell whether it exists.
+    if (access === 'full')
+      await requireAssertionIfRegistered(
+        tx,
+        deps,
+        decider.userId,
+        confirmSubject(userCode, access),
+        deviceAuth,
+      )
     const decision = { status: 'approved', decidedBy: decider.userId } as const
     const activation = await store.claimDecision(tx, userCode, decision)
     if (!activation) return false
@@ -103,21 +112,43 @@ export async function approveActivation(
       claimBefore: activation.expires_at,
     })
     await store.updateKey(tx, activation.id, keyId)
+    await record(tx, decider, 'activation.approved', activation, { keyId, access })
     return true
   })
 }
 
-export async function denyActivation(deps: Deps, userId: string, typedCode: string): Promise<void> {
-  await withinMissBudget(deps, userId, typedCode, async (tx, userCode) => {
-    return (await store.claimDecision(tx, userCode, { status: 'denied', decidedBy: userId })) !== undefined
+export async function denyActivation(deps: Deps, decider: Principal, typedCode: string): Promise<void> {
+  await withinMissBudget(deps, decider.userId, typedCode, async (tx, userCode) => {
+    const decision = { status: 'denied', decidedBy: decider.userId } as const
+    const activation = await store.claimDecision(tx, userCode, decision)
+    if (activation) await record(tx, decider, 'activation.denied', activation, {})
+    return activation !== undefined
+  })
+}
+
+async function record(
+  tx: Tx,
+  decider: Principal,
+  type: string,
+  activation: { client_label: string; client_ip: string },
+  details: Record<string, unknown>,
+): Promise<void> {
+  const client = { label: activation.client_label, address: activation.client_ip }
+  await recordActivity(tx, decider, {
+    type,
+    workspaceId: decider.workspaceId,
+    details: { client, ...details },
   })
 }
 
 /** A code that somebody else has decided looks like one that never was. */
 export async function lookUpActivation(deps: Deps, userId: string, typedCode: string) {
-  return guess(deps, userId, typedCode, async (tx, userCode) => {
+  return guessCode(deps, userId, typedCode, async (tx, userCode) => {
     const found = await store.findByUserCode(tx, userCode)
-    return found && (found.decided_by === null || found.decided_by === userId) ? found : undefined
+    if (!found || (found.decided_by !== null && found.decided_by !== userId)) return undefined
+    // From now on it is in this person's inbox.
+    if (found.state === 'pending') await store.updateViewer(tx, found.id, userId)
+    return found
   })
 }
 
@@ -128,7 +159,7 @@ async function withinMissBudget(
   typedCode: string,
   decide: (tx: Tx, userCode: string) => Promise<boolean>,
 ): Promise<void> {
-  const state = await guess(deps, userId, typedCode, async (tx, userCode) => {
+  const state = await guessCode(deps, userId, typedCode, async (tx, userCode) => {
     if (await decide(tx, userCode)) return 'decided' as const
     return (await store.findByUserCode(tx, userCode))?.state
   })
@@ -139,7 +170,7 @@ async function withinMissBudget(
  * One guess at a code. A person's guesses run one after the other under the person's row lock, so that the budget
  * of misses holds under any concurrency; the miss is committed although the request is refused.
  */
-async function guess<T>(
+export async function guessCode<T>(
   deps: Deps,
   userId: string,
   typedCode: string,

@@ -42,7 +42,7 @@ export function activationHandlers() {
     },
 
     confirmActivation: async ({ principal, body, deps }) => {
-      await approveActivation(deps, principal, body.code, body.access ?? 'full')
+      await approveActivation(deps, principal, body.code, body.access ?? 'full', body.device_auth)
       return succeeded
     },
 
@@ -60,7 +60,7 @@ export function activationHandlers() {
     },
 
     denyActivation: async ({ principal, body, deps }) => {
-      await denyActivation(deps, principal.userId, body.code)
+      await denyActivation(deps, principal, body.code)
       return succeeded
     },
   })

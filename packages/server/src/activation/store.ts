@@ -57,6 +57,10 @@ export async function findByUserCode(db: Db, userCode: string) {
     .executeTakeFirst()
 }
 
+export async function updateViewer(tx: Tx, activationId: number, userId: string): Promise<void> {
+  await tx.updateTable('activations').set({ seen_by: userId }).where('id', '=', activationId).execute()
+}
+
 /** What agents ask every two seconds. */
 export const findStateStatement: HotStatement = {
   name: 'find-activation-state',

@@ -7,6 +7,8 @@ interface ApiErrorOptions {
   /** Logged, never sent. */
   cause?: unknown
   retryAfterSeconds?: number
+  /** For the WWW-Authenticate header. */
+  authenticate?: string
 }
 
 /** A refusal that the client is told. The code decides the status; anything else thrown is a 500. */
@@ -16,6 +18,7 @@ export class ApiError extends Error {
   readonly status: number
   readonly details: Readonly<Record<string, unknown>> | undefined
   readonly retryAfterSeconds: number | undefined
+  readonly authenticate: string | undefined
 
   constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
     const { status, message } = errorTable[code]
@@ -24,5 +27,6 @@ export class ApiError extends Error {
     this.status = status
     this.details = options.details
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.authenticate = options.authenticate
   }
 }

@@ -8,6 +8,7 @@ export interface Authenticators {
   session(token: string): Promise<Principal | undefined>
   /** The same session in another workspace; undefined when its person is no member there. */
   enterWorkspace(session: Principal, workspaceId: string): Promise<Principal | undefined>
+  oauth(token: string): Promise<Principal | undefined>
 }
 
 export type CredentialKind = 'key' | 'session' | 'oauth' | 'none'
@@ -26,7 +27,9 @@ export async function authenticate(
   }
   if (kind === 'none') throw new ApiError('UNAUTHORIZED')
   const principal =
-    kind === 'session' ? await authenticators.session(text(headers['x-auth-token'])) : undefined
+    kind === 'session'
+      ? await authenticators.session(text(headers['x-auth-token']))
+      : await authenticators.oauth(bearerToken(headers))
   if (!principal) throw new ApiError('UNAUTHORIZED', { message: 'Invalid auth token' })
   return principal
 }
@@ -48,6 +51,11 @@ export function credentialKind(headers: IncomingHttpHeaders): CredentialKind {
   if (headers['x-api-key'] !== undefined) return 'key'
   if (headers['x-auth-token'] !== undefined) return 'session'
   return headers.authorization !== undefined ? 'oauth' : 'none'
+}
+
+/** The token of an Authorization header, empty when it is none of ours. */
+export function bearerToken(headers: IncomingHttpHeaders): string {
+  return /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
 }
 
 function text(header: string | string[] | undefined): string {

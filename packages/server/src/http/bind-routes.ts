@@ -9,7 +9,7 @@ export interface Client {
   readonly userAgent: string
   /** The client's own claim of what it is called. */
   readonly label: string | undefined
-  readonly bearer: string | undefined
+  readonly bearer: string
 }
 
 /** A creating request that may be repeated. */

@@ -5,11 +5,13 @@ import { ApiError } from './api-error.ts'
 import { type Authenticators, actInWorkspace, authenticate, credentialKind } from './authenticate.ts'
 import { authorize } from './authorize.ts'
 import { toApiError } from './error-handler.ts'
+import type { Grants } from './grants.ts'
 import { countRequest, refuseIfFull } from './rate-limit.ts'
 
 export interface EdgeContext {
   readonly deps: Deps
   readonly authenticators: Authenticators
+  readonly grants: Grants
 }
 
 export const noNul = 'Text must not contain NUL characters'
@@ -46,7 +48,7 @@ export async function admit(
   if (request.url.includes('%00')) throw new ApiError('INVALID_INPUT', { message: noNul })
   if (route && principal) {
     request.principal = await actInWorkspace(edge.authenticators, principal, request.headers)
-    authorize(route, request.principal)
+    request.scopesToSpend = await authorize(route, request.principal, edge.grants)
   }
   return undefined
 }

@@ -14,6 +14,7 @@ export function writeError(error: FrameworkError, request: FastifyRequest, reply
   const refusal = toApiError(error)
   if (refusal.status >= 500)
     request.log.error({ requestId: request.id, err: refusal.cause ?? error }, 'request failed')
+  if (refusal.authenticate !== undefined) reply.header('www-authenticate', refusal.authenticate)
   if (refusal.retryAfterSeconds !== undefined) reply.header('retry-after', refusal.retryAfterSeconds)
   reply
     .code(refusal.status)

@@ -1,23 +1,35 @@
+import { createHash } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { Ajv } from 'ajv'
 import addFormatsModule from 'ajv-formats'
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
 import type { Deps } from '../deps.ts'
 import type { RequestSpan } from '../platform/telemetry.ts'
 import { ApiError } from './api-error.ts'
-import type { Authenticators } from './authenticate.ts'
+import { type Authenticators, bearerToken } from './authenticate.ts'
+import { spendGrants } from './authorize.ts'
 import { type BoundRoute, type Call, hashRequest } from './bind-routes.ts'
 import { admit, type EdgeContext, noNul } from './edge.ts'
 import { errorBody, writeError } from './error-handler.ts'
+import type { Grants } from './grants.ts'
+import { observe } from './observe.ts'
 import type { Principal } from './principal.ts'
+import type { RawRoute } from './raw-route.ts'
+import { registerRawRoutes } from './raw-routes.ts'
+import { isSocketUpgrade, type SocketDoor, serveSockets } from './socket.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     principal: Principal | undefined
+    /** Scopes of the route that only a grant covers. */
+    scopesToSpend: readonly string[]
+    /** The body as it came, for who must compare it to the byte. */
+    bodyText: string
     span: RequestSpan | undefined
   }
   interface FastifyContextConfig {
     bound?: BoundRoute
+    raw?: RawRoute
   }
 }
 
@@ -33,10 +45,13 @@ let requestCount = 0
 export function createServer(options: {
   deps: Deps
   authenticators: Authenticators
+  grants: Grants
   routes: readonly BoundRoute[]
+  rawRoutes?: readonly RawRoute[]
+  socketDoor: SocketDoor
 }): FastifyInstance {
   const { deps } = options
-  const edge: EdgeContext = { deps, authenticators: options.authenticators }
+  const edge: EdgeContext = { deps, authenticators: options.authenticators, grants: options.grants }
   const app = fastify({
     loggerInstance: deps.logger as never,
     // One line of our own per request instead of the framework's two.
@@ -45,6 +60,7 @@ export function createServer(options: {
     childLoggerFactory: (logger) => logger,
     trustProxy: deps.config.trustedProxies.length > 0 ? [...deps.config.trustedProxies] : false,
     bodyLimit: bodyLimitBytes,
+    http: { shouldUpgradeCallback: (request) => isSocketUpgrade(request, options.socketDoor.path) },
     // An id of any length is for the route to call missing.
     routerOptions: { maxParamLength: 16_384 },
     clientErrorHandler: answerBrokenRequest,
@@ -65,6 +81,8 @@ export function createServer(options: {
   }) as unknown as FastifyInstance
 
   app.decorateRequest('principal', undefined)
+  app.decorateRequest('scopesToSpend', undefined as never)
+  app.decorateRequest('bodyText', '')
   app.setValidatorCompiler(({ schema, httpPart }) => validatorFor(httpPart).compile(schema as object))
   app.setErrorHandler((error, request, reply) => writeError(error as Error, request, reply))
   app.setNotFoundHandler(async (request, reply) => {
@@ -74,6 +92,10 @@ export function createServer(options: {
   readJsonOnly(app)
   traceRequests(app, deps)
   for (const bound of options.routes) register(app, edge, bound)
+  registerRawRoutes(app, edge, options.rawRoutes ?? [])
+  const sockets = serveSockets(app.server, deps, options.socketDoor)
+  // First of all: a server waits for its open sockets before it is closed.
+  app.addHook('preClose', () => sockets.close())
   return app
 }
 
@@ -106,8 +128,10 @@ function register(app: FastifyInstance, edge: EdgeContext, bound: BoundRoute): v
       ...(route.answers ? {} : { response: route.responses }),
     },
     onRequest: (request, reply) => admit(edge, route, request, reply),
+    ...(route.optionalBody ? { preValidation: takeNoBodyAsEmpty } : {}),
+    ...(route.scopes ? { preHandler: (request) => spend(edge, request) } : {}),
     onResponse: (request, reply, done) => {
-      observe(deps, bound, request, reply)
+      observe(deps, { name: bound.name, path: route.path }, request, reply)
       done()
     },
     handler: async (request, reply) => {
@@ -133,7 +157,7 @@ function toCall(deps: Deps, bound: BoundRoute, request: FastifyRequest): Call {
       address: request.ip,
       userAgent: request.headers['user-agent'] ?? '',
       label: headerText(request.headers['x-client-label']),
-      bearer: /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1],
+      bearer: bearerToken(request.headers),
     },
     repeatable: route.creates ? readRepeatable(bound, request) : undefined,
     deps,
@@ -141,6 +165,20 @@ function toCall(deps: Deps, bound: BoundRoute, request: FastifyRequest): Call {
       return signalOf(request)
     },
   }
+}
+
+async function takeNoBodyAsEmpty(request: FastifyRequest): Promise<void> {
+  request.body ??= {}
+}
+
+async function spend(edge: EdgeContext, request: FastifyRequest): Promise<void> {
+  const { principal, scopesToSpend } = request
+  if (!principal || !scopesToSpend?.length) return
+  await spendGrants(edge.grants, principal, scopesToSpend, {
+    method: request.method,
+    path: request.url,
+    bodySha256: () => createHash('sha256').update(request.bodyText).digest('hex'),
+  })
 }
 
 function signalOf(request: FastifyRequest): AbortSignal {
@@ -185,6 +223,7 @@ function readJsonOnly(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') return done(null, undefined)
+    request.bodyText = body as string
     if (escapedNul.test(body as string))
       return done(new ApiError('INVALID_INPUT', { message: noNul }), undefined)
     parseJson(request, body as string, done)
@@ -197,36 +236,19 @@ function traceRequests(app: FastifyInstance, { telemetry }: Deps): void {
   if (!startRequest) return
   app.decorateRequest('span', undefined)
   app.addHook('onRequest', (request, _reply, done) => {
-    const { bound } = request.routeOptions.config
-    request.span = startRequest(bound?.name ?? 'unknown', request.headers)
+    const { bound, raw } = request.routeOptions.config
+    request.span = startRequest((bound ?? raw)?.name ?? 'unknown', request.headers)
     done()
   })
   app.addHook('onResponse', (request, reply, done) => {
+    const { bound, raw } = request.routeOptions.config
     const attributes = {
       'http.request.method': request.method,
-      'http.route': request.routeOptions.config.bound?.route.path ?? '',
+      'http.route': (bound?.route ?? raw)?.path ?? '',
       'guildhall.request_id': request.id,
       'guildhall.credential': request.principal?.credential ?? '',
     }
     request.span?.end({ status: reply.statusCode, attributes })
     done()
-  })
-}
-
-function observe(deps: Deps, bound: BoundRoute, request: FastifyRequest, reply: FastifyReply): void {
-  const milliseconds = reply.elapsedTime
-  const status = reply.statusCode
-  deps.metrics.observeRequest(bound.name, status, milliseconds / 1000)
-  // Quiet for reads that went well: the metrics count those.
-  const level = status >= 400 || request.method !== 'GET' ? 'info' : 'debug'
-  if (!deps.logger.isLevelEnabled(level)) return
-  deps.logger[level]({
-    requestId: request.id,
-    method: request.method,
-    route: bound.route.path,
-    status,
-    ms: Math.round(milliseconds * 10) / 10,
-    credential: request.principal?.credential,
-    address: request.ip,
   })
 }

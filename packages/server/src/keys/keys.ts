@@ -2,14 +2,14 @@ import { fullAccess, keysPerUser } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Principal } from '../http/principal.ts'
-import type { Tx } from '../platform/database.ts'
+import type { Db, Tx } from '../platform/database.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
 import { hmac, isWellFormedSecret, mintSecret, secretPrefixes } from '../platform/secrets.ts'
 import type { Mode } from '../platform/tables.ts'
 import { findUser, lockUser } from '../users/users.ts'
 import * as store from './store.ts'
 
-export { deleteEndedSecrets, deleteUnclaimedKeys } from './store.ts'
+export { deleteEndedSecrets, deleteUnclaimedKeys, findLiveKeys } from './store.ts'
 
 type Parts = Pick<Deps, 'config' | 'database' | 'redis' | 'logger'>
 
@@ -58,6 +58,12 @@ export class KeyCheck {
     }
     this.#known.set(cacheKey, principal, started, Math.min(believedForMs, key.endsInMs ?? believedForMs))
     return principal
+  }
+
+  /** A key that changed or ended is read again by every process, at once where the word gets through. */
+  async announceChange(keyId: number): Promise<void> {
+    this.forget(`key:${keyId}`)
+    await announceEnd(this.#parts.redis, `key:${keyId}`)
   }
 
   forget(credential: string): void {
@@ -146,4 +152,39 @@ export async function giveSecret(tx: Tx, config: Deps['config'], keyId: number):
 /** Tells every process that a credential ended, so that none believes it for the rest of its moment. */
 export async function announceEnd(redis: Deps['redis'], credential: string): Promise<void> {
   await redis.publish(revokedChannel, credential)
+}
+
+/** Calls back with the name of each credential that ended or changed, in whichever process that was. */
+export function onCredentialEnded(redis: Deps['redis'], heard: (credential: string) => void): () => void {
+  return redis.subscribe(revokedChannel, heard)
+}
+
+/** The scopes of a key as they are now, held still until the transaction ends. */
+export async function lockKeyScopes(tx: Tx, keyId: number, userId?: string) {
+  const own = await store.lockScopes(tx, keyId, userId)
+  if (!own) throw new ApiError('NOT_FOUND')
+  return own
+}
+
+/** The first set of scopes that a person approves activates the key. */
+export async function setKeyScopes(
+  tx: Tx,
+  keyId: number,
+  scopes: string[],
+  options: { activate: boolean },
+): Promise<void> {
+  await store.updateScopes(tx, keyId, scopes, options.activate)
+}
+
+/** What an agent is told about the key it holds. */
+export async function describeOwnKey(db: Db, userId: string, keyId: number) {
+  const row = await store.findKey(db, userId, keyId)
+  if (!row) throw new ApiError('UNAUTHORIZED', { message: 'Invalid API key' })
+  return {
+    key: { id: row.id, label: row.label, prefix: secretPrefixes.apiKey + (row.hint ?? '') },
+    workspace: { id: row.workspace_id, name: row.workspace_name },
+    activated: row.activated_at !== null,
+    scopes: row.scopes,
+    spendLimitMilliDs: row.spend_limit_milli_ds,
+  }
 }

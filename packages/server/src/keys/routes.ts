@@ -1,8 +1,10 @@
-import { isKnownScope, keyRoutes, succeeded } from '@guildhall/contract'
+import { accessOf, describeScope, fullAccess, type KeyWish, keyRoutes, succeeded } from '@guildhall/contract'
+import { type Actor, recordActivity } from '../activity/activity.ts'
 import type { Deps } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes } from '../http/bind-routes.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
+import type { Tx } from '../platform/database.ts'
 import { parseRowId } from '../platform/ids.ts'
 import { secretPrefixes } from '../platform/secrets.ts'
 import { announceEnd, createKey, giveSecret, type KeyCheck } from './keys.ts'
@@ -13,10 +15,20 @@ const activeSeconds = 24 * 3600
 const idleSeconds = 30 * 24 * 3600
 const milliPerDs = 1000
 
-export function keyHandlers(check: KeyCheck) {
+/** Refuses who has a passkey and did not assert it for exactly this key. */
+type RequireDeviceAuth = (tx: Tx, userId: string, wish: KeyWish, deviceAuth: unknown) => Promise<void>
+
+export function keyHandlers(
+  check: KeyCheck,
+  { requireDeviceAuth }: { requireDeviceAuth: RequireDeviceAuth },
+) {
   const end = async (deps: Deps, keyId: number) => {
     check.forget(`key:${keyId}`)
     await announceEnd(deps.redis, `key:${keyId}`)
+  }
+  const requireProof = async (tx: Tx, userId: string, wish: KeyWish, deviceAuth: unknown) => {
+    const sensitive = wish.scopes?.some((scope) => describeScope(scope)?.sensitive)
+    if (accessOf(wish) === 'full' || sensitive) await requireDeviceAuth(tx, userId, wish, deviceAuth)
   }
   return bindRoutes(keyRoutes, {
     listKeys: async ({ principal, deps }) => {
@@ -32,20 +44,23 @@ export function keyHandlers(check: KeyCheck) {
             message: 'access: full takes no scopes; leave one of the two out',
           })
         }
+        const access = accessOf(body)
+        const scopes = body.scopes && knownScopes(body.scopes)
+        await requireProof(tx, principal.userId, { access, scopes }, body.device_auth)
         const keyId = await createKey(tx, {
           workspaceId: principal.workspaceId,
           userId: principal.userId,
           label: body.label.trim(),
-          // Naming scopes is a declaration; only silence means full access.
-          access: body.access ?? (body.scopes ? 'declared' : 'full'),
+          access,
           createdVia: 'manual',
-          ...(body.scopes ? { scopes: knownScopes(body.scopes) } : {}),
+          ...(scopes ? { scopes } : {}),
           expiresAt: timeOrNull(body.expiresAt),
           spendLimitMilliDs: milliDs(body.spendLimit),
         })
         const secret = await giveSecret(tx, deps.config, keyId)
         const row = await store.findKey(tx, principal.userId, keyId)
         if (!row) throw new Error('A key that was just made is not there')
+        await record(tx, principal, 'key.created', row)
         return { resourceId: String(keyId), answer: { ...describeKey(row), api_key: secret } }
       }),
 
@@ -68,8 +83,12 @@ export function keyHandlers(check: KeyCheck) {
 
     rotateKey: (call) =>
       createOnce(call, async (tx) => {
-        const { principal, params, deps } = call
+        const { principal, params, body, deps } = call
         const keyId = rowId(params.id)
+        const before = await store.findKey(tx, principal.userId, keyId)
+        if (!before) throw new ApiError('NOT_FOUND')
+        // A new secret is as good as a new key: who could not make this key cannot renew it either.
+        await requireProof(tx, principal.userId, wishFor(before.scopes), body.device_auth)
         const key = await store.lockKey(tx, principal.userId, keyId)
         if (!key) throw new ApiError('NOT_FOUND')
         if (key.claim_before) {
@@ -81,12 +100,13 @@ export function keyHandlers(check: KeyCheck) {
         const secret = await giveSecret(tx, deps.config, keyId)
         const row = await store.findKey(tx, principal.userId, keyId)
         if (!row) throw new ApiError('NOT_FOUND')
+        await record(tx, principal, 'key.rotated', row)
         return { resourceId: String(keyId), answer: { ...describeKey(row), api_key: secret } }
       }),
 
     revokeKey: async ({ principal, params, deps }) => {
       const key = { id: rowId(params.id), userId: principal.userId }
-      const revoked = await deps.database.transaction((tx) => store.claimRevocation(tx, key, 'revoked'))
+      const revoked = await revoke(deps, principal, key, 'revoked')
       if (!revoked) throw new ApiError('NOT_FOUND')
       await end(deps, revoked.id)
       return { ...succeeded, stopped: 0 }
@@ -96,13 +116,45 @@ export function keyHandlers(check: KeyCheck) {
       const leaked = await check.authenticate(body.key.trim(), client.address)
       if (!leaked) return { ...succeeded, revoked: false }
       const key = { id: leaked.credentialId }
-      const revoked = await deps.database.transaction((tx) => store.claimRevocation(tx, key, 'leak_reported'))
+      const revoked = await revoke(deps, 'anonymous', key, 'leak_reported')
       await end(deps, key.id)
       if (revoked)
         deps.logger.warn({ keyId: revoked.id, userId: revoked.user_id }, 'key revoked: reported as leaked')
       return { ...succeeded, revoked: revoked !== undefined }
     },
   })
+}
+
+/** The audit line is how the owner of a leaked key learns of it. */
+async function revoke(
+  deps: Deps,
+  actor: Actor,
+  key: { id: number; userId?: string },
+  because: 'revoked' | 'leak_reported',
+) {
+  return deps.database.transaction(async (tx) => {
+    const revoked = await store.claimRevocation(tx, key, because)
+    if (revoked) await record(tx, actor, because === 'revoked' ? 'key.revoked' : 'key.leak_reported', revoked)
+    return revoked
+  })
+}
+
+async function record(
+  tx: Tx,
+  actor: Actor,
+  type: string,
+  key: { id: number; label: string; workspace_id: string },
+): Promise<void> {
+  await recordActivity(tx, actor, {
+    type,
+    workspaceId: key.workspace_id,
+    details: { keyId: key.id, label: key.label },
+  })
+}
+
+/** What somebody would have to ask for to get a key with these scopes. */
+function wishFor(scopes: readonly string[]): KeyWish {
+  return scopes.includes(fullAccess) ? { access: 'full' } : { scopes }
 }
 
 /** A path id that cannot be a row's is as missing as one that is not. */
@@ -113,7 +165,7 @@ function rowId(text: string): number {
 }
 
 function knownScopes(scopes: readonly string[]): readonly string[] {
-  const unknown = scopes.filter((scope) => !isKnownScope(scope))
+  const unknown = scopes.filter((scope) => !describeScope(scope))
   if (unknown.length === 0) return scopes
   throw new ApiError('INVALID_INPUT', {
     message: `Unknown scope: ${unknown.join(', ')}`,

@@ -41,6 +41,19 @@ export const findBySecretStatement: HotStatement = {
            and (s.expires_at is null or s.expires_at > guild_now())`,
 }
 
+/** Which of these keys are good now. Their secrets are not asked: a key that is good has one. */
+export async function findLiveKeys(db: Db, ids: readonly number[]): Promise<number[]> {
+  const rows = await db
+    .selectFrom('api_keys')
+    .select('id')
+    .where(sql<SqlBool>`id = any(${ids}::bigint[])`)
+    .where('claim_before', 'is', null)
+    .where(sql<SqlBool>`(expires_at is null or expires_at > guild_now())`)
+    .where(exists)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
 /** At most one write a minute and key, whichever processes see it. */
 export async function touchKey(db: Db, keyId: number, address: string): Promise<void> {
   await db
@@ -207,7 +220,7 @@ export async function claimRevocation(
     .where('id', '=', key.id)
     .where(exists)
   if (key.userId !== undefined) revocation = revocation.where('user_id', '=', key.userId)
-  const revoked = await revocation.returning(['id', 'user_id', 'workspace_id']).executeTakeFirst()
+  const revoked = await revocation.returning(['id', 'label', 'user_id', 'workspace_id']).executeTakeFirst()
   if (revoked) await tx.deleteFrom('api_key_secrets').where('key_id', '=', key.id).execute()
   return revoked
 }
@@ -227,4 +240,29 @@ export async function deleteEndedSecrets(db: Db): Promise<number> {
     .where('expires_at', '<=', now)
     .executeTakeFirst()
   return Number(numDeletedRows)
+}
+
+/** Holds a key's scopes against every other change of them. With a person: only if it is that person's key. */
+export async function lockScopes(tx: Tx, keyId: number, userId?: string) {
+  let query = tx
+    .selectFrom('api_keys')
+    .select(['scopes', 'workspace_id as workspaceId', sql<boolean>`activated_at is not null`.as('activated')])
+    .where('id', '=', keyId)
+    .where(exists)
+    .forUpdate()
+  if (userId !== undefined) query = query.where('user_id', '=', userId)
+  return query.executeTakeFirst()
+}
+
+export async function updateScopes(
+  tx: Tx,
+  keyId: number,
+  scopes: string[],
+  activate: boolean,
+): Promise<void> {
+  await tx
+    .updateTable('api_keys')
+    .set({ scopes, ...(activate ? { activated_at: sql<string>`coalesce(activated_at, guild_now())` } : {}) })
+    .where('id', '=', keyId)
+    .execute()
 }

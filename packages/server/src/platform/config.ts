@@ -33,6 +33,8 @@ export interface Config {
   authProviders: readonly IdentityProviderConfig[]
   /** Where a finished sign-in may return to, besides the app itself and loopback addresses. */
   authRedirects: readonly string[]
+  /** Whether OAuth scopes are enforced and every OAuth client must use PKCE. */
+  oauthStrict: boolean
   limits: Readonly<Record<LimitName, Limit>>
   trustedProxies: readonly string[]
   corsOrigins: readonly string[]
@@ -85,6 +87,7 @@ export function readConfig(env: Environment): Config {
     authDev: attempt('AUTH_DEV', (v) => v === '1', false),
     authProviders: attempt('AUTH_PROVIDERS', readProviders, []),
     authRedirects: attempt('AUTH_REDIRECTS', readList, []),
+    oauthStrict: attempt('OAUTH_STRICT', (v) => v === '1', false),
     limits: attempt('LIMITS', readLimits, defaultLimits),
     trustedProxies: attempt('TRUSTED_PROXIES', readList, []),
     corsOrigins: attempt('CORS_ORIGINS', readList, []),

@@ -44,6 +44,22 @@ export function createMetrics() {
       help: 'Unknown pairing codes that people typed; a steep rise is somebody guessing',
       registers,
     }),
+    openSockets: new Gauge({
+      name: 'guildhall_open_sockets',
+      help: 'Event sockets open at this moment',
+      registers,
+    }),
+    eventsDelivered: new Counter({
+      name: 'guildhall_events_delivered_total',
+      help: 'Events handed to a socket, counted once for each socket',
+      registers,
+    }),
+    droppedSockets: new Counter({
+      name: 'guildhall_dropped_sockets_total',
+      help: 'Sockets that the service ended, by reason',
+      labelNames: ['reason'],
+      registers,
+    }),
     swept: new Counter({
       name: 'guildhall_swept_rows_total',
       help: 'Rows removed because their time was over, by table',

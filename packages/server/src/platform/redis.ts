@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import type { Logger } from './logger.ts'
 
@@ -6,6 +7,17 @@ const watchEveryMs = 50
 /** After a command that failed or came too late, how long to do without Redis before asking again. */
 const avoidForMs = 500
 const settleMs = 1000
+const beatEveryMs = 400
+/** Two beats and a little: one that is late does not count as silence. */
+const silentMs = 1000
+/**
+ * A subscriber that hears nothing for so long while commands are answered has lost its connection unnoticed.
+ */
+const deafMs = 3000
+const channelsPerCommand = 1000
+const subscribeWaitMs = 250
+
+type Handler = (message: string) => void
 
 /**
  * Redis as something that may be away at any moment: nothing waits for it, nothing is queued for later, and
@@ -15,8 +27,13 @@ export class RedisLink {
   readonly #commands: Redis
   readonly #subscriber: Redis
   readonly #logger: Logger
-  readonly #handlers = new Map<string, (message: string) => void>()
+  readonly #handlers = new Map<string, Set<Handler>>()
   readonly #watch: NodeJS.Timeout
+  readonly #beat: NodeJS.Timeout
+  readonly #beatChannel = `beat:${randomUUID()}`
+  #heardAt = Number.NEGATIVE_INFINITY
+  #listensSince = Number.POSITIVE_INFINITY
+  #lastSubscribe: Promise<unknown> = Promise.resolve()
   #avoidUntil = 0
   #waiting = 0
   #lastProgress = 0
@@ -29,6 +46,9 @@ export class RedisLink {
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       connectTimeout: 1000,
+      // How long a cut waits for the other side to agree; one that hangs does not, and callers wait
+      // meanwhile.
+      disconnectTimeout: 10,
       retryStrategy: (attempt: number) => Math.min(attempt * 50, 500),
     }
     this.#commands = new Redis(options.url, {
@@ -40,11 +60,33 @@ export class RedisLink {
     this.#commands.on('error', () => {})
     this.#subscriber.on('error', () => {})
     this.#subscriber.on('ready', () => this.#resubscribe())
+    this.#subscriber.on('close', () => this.#forgetBeat())
+    this.#commands.on('close', () => this.#forgetBeat())
     this.#watch = setInterval(() => this.#cutIfStalled(), watchEveryMs)
     this.#watch.unref()
-    this.#subscriber.on('message', (channel: string, message: string) =>
-      this.#handlers.get(channel)?.(message),
-    )
+    this.#beat = setInterval(() => this.#sendBeat(), beatEveryMs)
+    this.#beat.unref()
+    this.#subscriber.on('message', (channel: string, message: string) => {
+      // A copy: a handler may end its own subscription, or begin another.
+      for (const handler of [...(this.#handlers.get(channel) ?? [])]) {
+        try {
+          handler(message)
+        } catch (error) {
+          this.#logger.error({ err: error, channel }, 'a message over Redis was not understood')
+        }
+      }
+    })
+    this.subscribe(this.#beatChannel, () => {
+      this.#heardAt = performance.now()
+    })
+  }
+
+  /**
+   * Whether what is published reaches this process, as far as a moment ago: it publishes to itself all the
+   * time. A word that came while this was false is lost.
+   */
+  get hearing(): boolean {
+    return performance.now() - this.#heardAt < silentMs
   }
 
   get available(): boolean {
@@ -78,8 +120,8 @@ export class RedisLink {
   }
 
   /**
-   * A server that takes commands and answers none is as good as away: cutting the connection fails all that wait.
-   * One watch for all of them costs less than a timer for each.
+   * A server that takes commands and answers none is as good as away: cutting the connection fails all that
+   * wait. One watch for all of them costs less than a timer for each.
    */
   #cutIfStalled(): void {
     const now = performance.now()
@@ -101,10 +143,32 @@ export class RedisLink {
     await this.attempt((redis) => redis.publish(channel, message))
   }
 
-  /** Messages are hints: whoever listens must also find out by itself what it missed while Redis was away. */
-  subscribe(channel: string, handler: (message: string) => void): void {
-    this.#handlers.set(channel, handler)
-    if (this.#subscriber.status === 'ready') this.#resubscribe()
+  /**
+   * Messages are hints: whoever listens must also find out by itself what it missed while Redis was away.
+   * Gives the function that ends the subscription.
+   */
+  subscribe(channel: string, handler: Handler): () => void {
+    const known = this.#handlers.get(channel)
+    const handlers = known ?? new Set()
+    // Wrapped: the same function may be given twice and each is ended by itself.
+    const own: Handler = (message) => handler(message)
+    handlers.add(own)
+    if (!known) {
+      this.#handlers.set(channel, handlers)
+      if (this.#subscriber.status === 'ready') this.#listen([channel])
+    }
+    return () => {
+      if (!handlers.delete(own) || handlers.size > 0) return
+      this.#handlers.delete(channel)
+      if (this.#subscriber.status === 'ready') this.#subscriber.unsubscribe(channel).catch(() => {})
+    }
+  }
+
+  /** Resolves when subscriptions made so far are in force, or soon when Redis is away. */
+  async subscribed(): Promise<void> {
+    const late = new Promise((resolve) => setTimeout(resolve, subscribeWaitMs).unref())
+    // Commands of one connection are answered in order: the last answer stands for all before it.
+    await Promise.race([this.#lastSubscribe, late])
   }
 
   /** Asks past the memory of recent failures: the truth of this moment. */
@@ -115,13 +179,34 @@ export class RedisLink {
 
   close(): void {
     clearInterval(this.#watch)
+    clearInterval(this.#beat)
     this.#commands.disconnect()
     this.#subscriber.disconnect()
   }
 
   #resubscribe(): void {
+    this.#listensSince = performance.now()
     const channels = [...this.#handlers.keys()]
-    if (channels.length > 0) this.#subscriber.subscribe(...channels).catch(() => {})
+    for (let from = 0; from < channels.length; from += channelsPerCommand) {
+      this.#listen(channels.slice(from, from + channelsPerCommand))
+    }
+  }
+
+  #listen(channels: string[]): void {
+    this.#lastSubscribe = this.#subscriber.subscribe(...channels).catch(() => {})
+  }
+
+  #forgetBeat(): void {
+    this.#heardAt = Number.NEGATIVE_INFINITY
+  }
+
+  #sendBeat(): void {
+    void this.attempt((redis) => redis.publish(this.#beatChannel, '')).then((receivers) => {
+      const quietSince = Math.max(this.#heardAt, this.#listensSince)
+      if (receivers === undefined || performance.now() - quietSince < deafMs) return
+      this.#listensSince = Number.POSITIVE_INFINITY
+      this.#subscriber.disconnect(true)
+    })
   }
 
   #away(error: unknown): undefined {

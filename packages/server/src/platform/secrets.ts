@@ -15,12 +15,16 @@ export const secretPrefixes = {
   session: 'guild_auth_',
   device: 'guild_device_',
   signIn: 'guild_signin_',
+  oauthSecret: 'guild_oauth_',
+  oauthCode: 'guild_code_',
+  oauthAccess: 'guild_access_',
+  oauthRefresh: 'guild_refresh_',
 } as const
 
 export type SecretKind = keyof typeof secretPrefixes
 
 /** Without a word boundary before it: in a log line an escaped line break may stand right in front. */
-export const secretPattern = /guild_(live|auth|device|signin)_[0-9A-Za-z]+/g
+export const secretPattern = /guild_(live|auth|device|signin|oauth|code|access|refresh)_[0-9A-Za-z]+/g
 
 export function mintSecret(kind: SecretKind): string {
   const body = secretPrefixes[kind] + randomText(base62, secretLength)
@@ -95,8 +99,10 @@ export function sealVersion(sealed: string): number {
 }
 
 export function unseal<T>(ring: KeyRing, purpose: string, sealed: string): T | undefined {
-  const [body, version, signature] = sealed.split('.')
-  if (!body || !version || !signature || !ring.keys.has(Number(version))) return undefined
+  const [body, version, signature, ...more] = sealed.split('.')
+  // One spelling only: `01` is not `1`.
+  const known = version !== undefined && String(Number(version)) === version && ring.keys.has(Number(version))
+  if (!body || !known || !signature || more.length > 0) return undefined
   const expected = Buffer.from(hmac(ring, Number(version), `${purpose}.${body}`).toString('base64url'))
   const given = Buffer.from(signature)
   // Compared as text: base64url has several spellings of one value and only ours may pass.

@@ -6,6 +6,7 @@ type OptionalTime = ColumnType<string | null, string | Date | null | undefined, 
 
 export type Mode = 'byokmode' | 'paygmode' | 'basedmode'
 export type Role = 'owner' | 'member'
+export type GrantMode = 'persistent' | 'session' | 'one_time'
 
 export interface Tables {
   migrations: { name: string; applied_at: Time }
@@ -75,6 +76,7 @@ export interface Tables {
     decided_by: string | null
     decided_at: OptionalTime
     key_id: number | null
+    seen_by: string | null
   }
   code_misses: { user_id: string; missed_at: Time }
   idempotency_keys: {
@@ -84,5 +86,95 @@ export interface Tables {
     answer: unknown
     resource_id: string | null
     created_at: Time
+  }
+  approval_requests: {
+    id: string
+    kind: 'consent' | 'permission'
+    key_id: number
+    user_id: string
+    workspace_id: string
+    scopes: string[]
+    mode: GrantMode | null
+    reason: string | null
+    action: unknown
+    link_code: string | null
+    same_as: Buffer
+    status: Generated<'pending' | 'granted' | 'denied'>
+    granted_mode: GrantMode | null
+    granted_until: OptionalTime
+    deny_reason: string | null
+    created_at: Time
+    expires_at: Time
+    decided_at: OptionalTime
+  }
+  grants: {
+    id: Generated<number>
+    key_id: number
+    workspace_id: string
+    scope: string
+    mode: 'session' | 'one_time'
+    request_id: string | null
+    bound_method: string | null
+    bound_path: string | null
+    bound_body_sha256: string | null
+    created_at: Time
+    expires_at: Time
+    consumed_at: OptionalTime
+  }
+  passkeys: {
+    id: string
+    user_id: string
+    public_key: Buffer
+    counter: number
+    transports: Generated<string[]>
+    backed_up: boolean
+    name: string
+    created_at: Time
+    last_used_at: OptionalTime
+  }
+  passkey_challenges: {
+    challenge_hash: Buffer
+    user_id: string
+    purpose: string
+    subject_hash: Buffer
+    expires_at: Time
+  }
+  oauth_clients: {
+    id: string
+    user_id: string
+    name: string
+    redirect_uris: string[]
+    secret_hash: Buffer | null
+    created_at: Time
+  }
+  oauth_records: {
+    id: Generated<number>
+    model: string
+    id_hash: Buffer
+    payload: ColumnType<Record<string, unknown>, string, string>
+    grant_id: string | null
+    client_id: string | null
+    user_id: string | null
+    workspace_id: string | null
+    consumed_at: OptionalTime
+    expires_at: Time
+  }
+  profiles: {
+    user_id: string
+    bio: string | null
+    timezone: string | null
+    facts: ColumnType<Record<string, string>, string, string>
+    updated_at: Time
+  }
+  used_addresses: { id: string; expires_at: Time }
+  activity: {
+    id: Generated<number>
+    workspace_id: string | null
+    user_id: string | null
+    api_key_id: number | null
+    actor_kind: 'session' | 'key' | 'oauth' | 'anonymous'
+    type: string
+    details: ColumnType<Record<string, unknown>, string, never>
+    at: Time
   }
 }

@@ -1,11 +1,18 @@
 import { fullAccess } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
 import type { Principal } from '../http/principal.ts'
-import type { Tx } from '../platform/database.ts'
+import type { Db, Tx } from '../platform/database.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
 import { hashSecret, isWellFormedSecret, mintSecret } from '../platform/secrets.ts'
 import type { Mode } from '../platform/tables.ts'
-import { createUser, findUserByIdentity, type Identity, type User, updateUser } from '../users/users.ts'
+import {
+  createUser,
+  findUser,
+  findUserByIdentity,
+  type Identity,
+  type User,
+  updateUser,
+} from '../users/users.ts'
 import {
   createMembershipCheck,
   createPersonalWorkspace,
@@ -13,9 +20,10 @@ import {
   findPersonalWorkspace,
   listWorkspaces,
 } from '../workspaces/workspaces.ts'
+import { matchesChallenge } from './sign-in.ts'
 import * as store from './store.ts'
 
-export { deleteEndedSessions } from './store.ts'
+export { deleteEndedSessions, findLiveSessions } from './store.ts'
 
 type Parts = Pick<Deps, 'database' | 'redis' | 'logger'>
 
@@ -81,6 +89,11 @@ export class SessionCheck {
   }
 }
 
+/** Calls back with the name of each session that ended or changed, in whichever process that was. */
+export function onSessionChanged(redis: Deps['redis'], heard: (credential: string) => void): () => void {
+  return redis.subscribe(endedChannel, heard)
+}
+
 /** The account behind an identity; made, with its personal workspace, the first time it is seen. */
 export async function signInUser(database: Deps['database'], identity: Identity, mode?: Mode): Promise<User> {
   for (;;) {
@@ -108,6 +121,16 @@ export async function signInUser(database: Deps['database'], identity: Identity,
 /** Another sign-in made the same account first; what this one made is rolled back. */
 class LostRace extends Error {}
 
+/**
+ * Who signed in, for a page of ours that began the sign-in itself. Unlike an app it may not leave the challenge out:
+ * a code from a sign-in that somebody else began must not be taken here.
+ */
+export async function claimSignIn(tx: Tx, code: string, verifier: string): Promise<User | undefined> {
+  const claimed = await store.claimSignInCode(tx, hashSecret(code))
+  if (!claimed || claimed.challenge === null) return undefined
+  return matchesChallenge(claimed.challenge, verifier) ? findUser(tx, claimed.user_id) : undefined
+}
+
 export async function openSession(tx: Tx, user: User) {
   const token = mintSecret('session')
   const personal = await findPersonalWorkspace(tx, user.id)
@@ -125,6 +148,11 @@ export async function openSession(tx: Tx, user: User) {
     workspaces: workspaces.map((workspace) => describeWorkspace(workspace, personal.id)),
     current_workspace_id: personal.id,
   }
+}
+
+/** Whether the person signed in within these seconds; using a session does not make its sign-in newer. */
+export async function isSignInFresh(db: Db, sessionId: number, seconds: number): Promise<boolean> {
+  return (await store.findFreshSession(db, sessionId, seconds)) !== undefined
 }
 
 export async function setSessionWorkspace(

@@ -1,4 +1,5 @@
-import { now, secondsFromNow } from '../platform/clock.ts'
+import { sql } from 'kysely'
+import { now, secondsAgo, secondsFromNow } from '../platform/clock.ts'
 import type { Db, HotStatement, Tx } from '../platform/database.ts'
 import type { Mode } from '../platform/tables.ts'
 
@@ -44,6 +45,30 @@ export async function findSession(db: Db, sessionId: number) {
     .select(['sessions.expires_at', 'users.id', 'users.email', 'users.name', 'users.mode'])
     .where('sessions.id', '=', sessionId)
     .executeTakeFirst()
+}
+
+export async function findFreshSession(db: Db, sessionId: number, seconds: number) {
+  return db
+    .selectFrom('sessions')
+    .select('id')
+    .where('id', '=', sessionId)
+    .where('created_at', '>', secondsAgo(seconds))
+    .executeTakeFirst()
+}
+
+/** Which of these sessions are good now and their person a member of the workspace named with them. */
+export async function findLiveSessions(
+  db: Db,
+  asked: readonly { credentialId: number; workspaceId: string }[],
+): Promise<{ credentialId: number; workspaceId: string }[]> {
+  const ids = asked.map(({ credentialId }) => credentialId)
+  const workspaceIds = asked.map(({ workspaceId }) => workspaceId)
+  const { rows } = await sql<{ credentialId: number; workspaceId: string }>`
+    select s.id as "credentialId", m.workspace_id as "workspaceId"
+    from unnest(${ids}::bigint[], ${workspaceIds}::uuid[]) as asked (id, workspace_id)
+      join sessions s on s.id = asked.id and s.expires_at > guild_now()
+      join workspace_members m on m.workspace_id = asked.workspace_id and m.user_id = s.user_id`.execute(db)
+  return rows
 }
 
 export async function renewSession(db: Db, sessionId: number, lifetimeSeconds: number): Promise<void> {

@@ -35,7 +35,7 @@ export function statusHandlers() {
 
     getMetrics: async ({ deps, client }) => {
       const { metricsToken } = deps.config
-      if (metricsToken !== undefined && !sameSecret(client.bearer ?? '', metricsToken)) {
+      if (metricsToken !== undefined && !sameSecret(client.bearer, metricsToken)) {
         throw new ApiError('UNAUTHORIZED', { message: 'Send the metrics token as a bearer token' })
       }
       return deps.metrics.registry.metrics()

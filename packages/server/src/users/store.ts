@@ -50,7 +50,7 @@ export async function insertIdentity(tx: Tx, identity: { issuer: string; subject
 export async function updateUser(
   db: Db,
   userId: string,
-  changes: { mode?: Mode; email?: string; name?: string },
+  changes: { mode?: Mode; email?: string; name?: string | null },
 ) {
   return db.updateTable('users').set(changes).where('id', '=', userId).returning(columns).executeTakeFirst()
 }

@@ -10,7 +10,7 @@ import { createTeamWorkspace, describeWorkspace, findWorkspace } from './workspa
 
 const defaultPage = 50
 
-export function workspaceHandlers({ setSessionWorkspace }: SessionDefaults) {
+export function workspaceHandlers({ setSessionWorkspace, announceRemoval }: SessionDefaults) {
   return bindRoutes(workspaceRoutes, {
     listWorkspaces: async ({ principal, deps }) => {
       const { kind, userId, workspaceId } = principal
@@ -66,6 +66,7 @@ export function workspaceHandlers({ setSessionWorkspace }: SessionDefaults) {
     removeMember: async ({ principal, params, deps }) => {
       const { userId: actorId, workspaceId } = principal
       await deps.database.transaction((tx) => removeMember(tx, { workspaceId, actorId }, params.userId))
+      announceRemoval(workspaceId, params.userId)
       return succeeded
     },
   })

@@ -2,6 +2,7 @@ import { type Route, routes } from '@guildhall/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
+import { newPersonWithPasskey } from '../support/passkeys.ts'
 
 /**
  * Every route that takes an id, with an id of somebody else's and with one that never was: the two answers are
@@ -24,13 +25,56 @@ const neverWas = { number: '987654321', uuid: '00000000-0000-4000-8000-000000000
 /** Makes, per parameter, an id that exists and is not the caller's, and one of the same form that does not exist. */
 const makers: Record<string, () => Promise<{ foreign: string; missing: string }>> = {
   'keys :id': async () => ({ foreign: String((await house.newKey(other)).id), missing: neverWas.number }),
+  // Of a person of its own: who has a passkey is asked for it when the other makers create keys.
+  'passkeys :id': async () => ({
+    foreign: (await newPersonWithPasskey(house)).id,
+    missing: 'cGFzc2tleXMgaGF2ZSBpZA',
+  }),
+  'oauth :id': async () => {
+    const answer = await house.call('POST', '/api/v1/oauth/clients', {
+      token: other.token,
+      body: { name: 'Not yours', redirect_uris: ['https://app.example/cb'] },
+    })
+    return { foreign: answer.body.client_id, missing: 'app_00000000000000000000' }
+  },
+  'agents :keyId': async () => ({
+    foreign: String((await house.newKey(other)).id),
+    missing: neverWas.number,
+  }),
+  'agents :consentId': async () => ({
+    foreign: (await askAsOther('/api/v1/agents/connect', {})).consent_id,
+    missing: `consent_${neverWas.uuid}`,
+  }),
+  'agents :requestId': async () => ({
+    foreign: await otherRequest(),
+    missing: `permission_${neverWas.uuid}`,
+  }),
+  'approvals :id': async () => ({ foreign: await otherRequest(), missing: `permission_${neverWas.uuid}` }),
   'workspaces :userId': async () => ({ foreign: other.userId, missing: neverWas.uuid }),
 }
 
-const bodies: Record<string, unknown> = { updateKey: { label: 'mine now' } }
+async function askAsOther(path: string, body: unknown) {
+  const { secret } = await house.newKey(other, { scopes: ['agent:list'] })
+  const answer = await house.call('POST', path, { key: secret, body })
+  return answer.body
+}
+
+async function otherRequest(): Promise<string> {
+  const body = { scope: 'profile:read', reason: 'not yours' }
+  return (await askAsOther('/api/v1/agents/request-permission', body)).request_id
+}
+
+const bodies: Record<string, unknown> = {
+  updateKey: { label: 'mine now' },
+  approveConsent: { scopes: ['profile:read'] },
+}
+/** Parameters that name no row, with a value that is good everywhere. */
+const notIds: Record<string, string> = { scope: 'profile:read' }
 
 const withIds = Object.entries<Route>(routes).flatMap(([name, route]) =>
-  [...route.path.matchAll(/:(\w+)/g)].map((match) => ({ name, route, maker: `${route.tag} :${match[1]}` })),
+  [...route.path.matchAll(/:(\w+)/g)]
+    .filter(([, parameter = '']) => !(parameter in notIds))
+    .map(([, parameter]) => ({ name, route, maker: `${route.tag} :${parameter}` })),
 )
 
 describe.each(withIds)('$name ($maker)', ({ name, route, maker }) => {
@@ -39,9 +83,11 @@ describe.each(withIds)('$name ($maker)', ({ name, route, maker }) => {
     if (!make) throw new Error(`Add a maker for "${maker}" so that ${name} is covered`)
     const { foreign, missing } = await make()
     const body = bodies[name]
+    const { secret } = await house.newKey(caller)
+    const path = route.path.replace(/:(\w+)/g, (text, parameter) => notIds[parameter] ?? text)
     const ask = (id: string) =>
-      house.call(route.method, route.path.replace(/:\w+/, id), {
-        token: caller.token,
+      house.call(route.method, path.replace(/:[a-zA-Z]+(?=\/|$)/, id), {
+        ...(route.audience === 'key' ? { key: secret } : { token: caller.token }),
         ...(body === undefined ? {} : { body }),
       })
     const [onForeign, onMissing, onNonsense] = [await ask(foreign), await ask(missing), await ask('x!')]
@@ -55,7 +101,12 @@ describe.each(withIds)('$name ($maker)', ({ name, route, maker }) => {
 test('lists show nothing of other people', async () => {
   const { id } = await house.newKey(other, { label: 'not yours' })
   const team = await house.newTeam(other, 'Not yours')
-  for (const path of ['/api/v1/keys', '/api/v1/workspaces', '/api/v1/workspaces/current/members']) {
+  for (const path of [
+    '/api/v1/keys',
+    '/api/v1/passkeys',
+    '/api/v1/workspaces',
+    '/api/v1/workspaces/current/members',
+  ]) {
     const answer = await house.call('GET', path, { token: caller.token })
     expect(answer.status).toBe(200)
     expect(answer.text).not.toContain(other.userId)

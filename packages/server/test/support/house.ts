@@ -6,6 +6,7 @@ import { inject } from 'vitest'
 import { type Caller, createCaller } from '../../../../test/support/caller.ts'
 import { createApp } from '../../src/app.ts'
 import { closeDeps, type Deps, openDeps } from '../../src/deps.ts'
+import type { Live } from '../../src/live/live.ts'
 import { type Config, readConfig } from '../../src/platform/config.ts'
 import { createLogger } from '../../src/platform/logger.ts'
 import type { Sweep } from '../../src/platform/sweep.ts'
@@ -14,6 +15,7 @@ export interface House extends Caller {
   readonly url: string
   readonly deps: Deps
   readonly sweeps: readonly Sweep[]
+  readonly live: Live
   /** Everything the process has logged. */
   log(): string
   close(): Promise<void>
@@ -72,7 +74,7 @@ export async function openHouse(env: Record<string, string> & { DATABASE_URL: st
   })
   const logger = createLogger(config.logLevel, sink)
   const deps = await openDeps(config, logger, new AbortController().signal)
-  const { server, sweeps } = createApp(deps)
+  const { server, sweeps, live } = createApp(deps)
   if (!config.redisUrl.includes(nowhere)) await deps.redis.settle()
   await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
@@ -82,6 +84,7 @@ export async function openHouse(env: Record<string, string> & { DATABASE_URL: st
     url,
     deps,
     sweeps,
+    live,
     log: () => logged,
     close: async () => {
       await server.close()

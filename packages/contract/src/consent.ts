@@ -1,0 +1,266 @@
+import { Type } from 'typebox'
+import { longPollMaxSeconds } from './limits.ts'
+import { defineRoutes } from './route.ts'
+import { DeviceAuth, Mode, Nullable, Success, Timestamp, Uuid, WorkspaceRef } from './shapes.ts'
+
+export const GrantModeSchema = Type.Enum(['persistent', 'session', 'one_time'])
+const Scope = Type.String({ minLength: 1, maxLength: 120 })
+const Scopes = Type.Array(Scope, { maxItems: 50 })
+const Wait = Type.Object({
+  wait: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: longPollMaxSeconds, description: 'Seconds to wait for a decision' }),
+  ),
+})
+const Modes = Type.Record(Type.String(), GrantModeSchema)
+const Reason = Type.Optional(Type.String({ maxLength: 280 }))
+
+const status = Type.Enum(['pending', 'granted', 'denied', 'expired'])
+
+export const RequestedScope = Type.Object({
+  scope: Type.String(),
+  group: Type.String(),
+  description: Type.String(),
+  sensitive: Type.Boolean(),
+  default_mode: GrantModeSchema,
+  held: Type.Boolean(),
+})
+
+export const KeyFacts = Type.Object({
+  id: Type.Number(),
+  label: Type.String(),
+  client_label: Nullable(Type.String()),
+  client_ua: Nullable(Type.String()),
+  client_ip: Nullable(Type.String()),
+  created_at: Timestamp,
+})
+
+/** What the agent means to do, shown to the person exactly as it was sent. */
+export const Action = Type.Object({
+  summary: Type.String({ minLength: 1, maxLength: 500 }),
+  tool: Type.Optional(Type.String({ maxLength: 200 })),
+  args: Type.Optional(Type.Any()),
+  diff: Type.Optional(Type.String({ maxLength: 20_000 })),
+  target: Type.Optional(Type.String({ maxLength: 500 })),
+  estimatedCost: Type.Optional(Type.Number({ minimum: 0 })),
+  request: Type.Optional(
+    Type.Object({
+      method: Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+      path: Type.String({ pattern: '^/', maxLength: 2000 }),
+      bodySha256: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
+    }),
+  ),
+})
+
+export const consentRoutes = defineRoutes({
+  connectAgent: {
+    method: 'POST',
+    path: '/api/v1/agents/connect',
+    summary: 'Declare the scopes this key needs; a person approves them',
+    tag: 'agents',
+    audience: 'key',
+    servesUnactivated: true,
+    limits: ['rest'],
+    optionalBody: true,
+    body: Type.Object({ requestedScopes: Type.Optional(Scopes) }),
+    responses: {
+      200: Type.Object({ status: Type.Literal('active'), scopes: Type.Array(Type.String()) }),
+      202: Type.Object({
+        status: Type.Literal('pending'),
+        consent_id: Type.String(),
+        link_code: Type.String(),
+        poll_url: Type.String(),
+        poll_interval_seconds: Type.Number(),
+      }),
+    },
+    errors: ['INVALID_INPUT'],
+  },
+  pollConsent: {
+    method: 'GET',
+    path: '/api/v1/agents/connect/poll/:consentId',
+    summary: 'Whether the person has decided',
+    tag: 'agents',
+    audience: 'key',
+    servesUnactivated: true,
+    limits: ['rest'],
+    params: Type.Object({ consentId: Type.String() }),
+    query: Wait,
+    responses: {
+      200: Type.Object({
+        status,
+        scopes: Type.Optional(Type.Array(Type.String())),
+        deny_reason: Type.Optional(Type.String()),
+      }),
+    },
+    errors: ['NOT_FOUND'],
+  },
+  findConsentByCode: {
+    method: 'POST',
+    path: '/api/v1/agents/connect/by-code',
+    summary: 'Find a waiting consent by the code the agent shows',
+    tag: 'agents',
+    audience: 'session',
+    limits: ['rest'],
+    body: Type.Object({ code: Type.String({ minLength: 1, maxLength: 64 }) }),
+    responses: {
+      200: Type.Object({
+        consent_id: Type.String(),
+        link_code: Type.String(),
+        status,
+        requested_scopes: Type.Array(RequestedScope),
+        key: KeyFacts,
+        workspace: WorkspaceRef,
+        created_at: Timestamp,
+        expires_at: Timestamp,
+      }),
+    },
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED', 'RATE_LIMITED'],
+  },
+  approveConsent: {
+    method: 'POST',
+    path: '/api/v1/agents/connect/:consentId/approve',
+    summary: 'Approve all or some of the scopes',
+    tag: 'agents',
+    audience: 'session',
+    limits: ['rest'],
+    params: Type.Object({ consentId: Type.String() }),
+    body: Type.Object({
+      scopes: Scopes,
+      modes: Type.Optional(Modes),
+      device_auth: Type.Optional(DeviceAuth),
+    }),
+    responses: { 200: Type.Object({ success: Type.Literal(true), scopes: Type.Array(Type.String()) }) },
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+  },
+  denyConsent: {
+    method: 'POST',
+    path: '/api/v1/agents/connect/:consentId/deny',
+    summary: 'Refuse the scopes',
+    tag: 'agents',
+    audience: 'session',
+    limits: ['rest'],
+    params: Type.Object({ consentId: Type.String() }),
+    optionalBody: true,
+    body: Type.Object({ reason: Reason }),
+    responses: { 200: Success },
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+  },
+  requestPermission: {
+    method: 'POST',
+    path: '/api/v1/agents/request-permission',
+    summary: 'Ask the person for one more scope, and say why',
+    tag: 'agents',
+    audience: 'key',
+    servesUnactivated: true,
+    limits: ['rest'],
+    body: Type.Object({
+      scope: Scope,
+      // Any value: one that is not a mode means the default, as the specification wants it.
+      mode: Type.Optional(Type.Any()),
+      reason: Type.String({ minLength: 1, maxLength: 280, pattern: '\\S' }),
+      action: Type.Optional(Action),
+    }),
+    responses: {
+      200: Type.Object({ status: Type.Literal('already_granted'), grant_token: Type.Null() }),
+      202: Type.Object({
+        status: Type.Literal('pending'),
+        request_id: Type.String(),
+        poll_url: Type.String(),
+        poll_interval_seconds: Type.Number(),
+      }),
+    },
+    errors: ['INVALID_INPUT', 'ACTIVATION_REQUIRED', 'RATE_LIMITED'],
+  },
+  pollPermission: {
+    method: 'GET',
+    path: '/api/v1/agents/request-permission/poll/:requestId',
+    summary: 'Whether the person has decided',
+    tag: 'agents',
+    audience: 'key',
+    limits: ['rest'],
+    params: Type.Object({ requestId: Type.String() }),
+    query: Wait,
+    responses: {
+      200: Type.Object({
+        status,
+        mode: Type.Optional(GrantModeSchema),
+        expires_at: Type.Optional(Nullable(Timestamp)),
+        deny_reason: Type.Optional(Type.String()),
+      }),
+    },
+    errors: ['NOT_FOUND'],
+  },
+  approvePermission: {
+    method: 'POST',
+    path: '/api/v1/agents/request-permission/:requestId/approve',
+    summary: 'Grant the scope, for as long as the mode says',
+    tag: 'agents',
+    audience: 'session',
+    limits: ['rest'],
+    params: Type.Object({ requestId: Type.String() }),
+    optionalBody: true,
+    body: Type.Object({ mode: Type.Optional(GrantModeSchema), device_auth: Type.Optional(DeviceAuth) }),
+    responses: {
+      200: Type.Object({
+        success: Type.Literal(true),
+        mode: GrantModeSchema,
+        expires_at: Nullable(Timestamp),
+      }),
+    },
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+  },
+  denyPermission: {
+    method: 'POST',
+    path: '/api/v1/agents/request-permission/:requestId/deny',
+    summary: 'Refuse the scope',
+    tag: 'agents',
+    audience: 'session',
+    limits: ['rest'],
+    params: Type.Object({ requestId: Type.String() }),
+    optionalBody: true,
+    body: Type.Object({ reason: Reason }),
+    responses: { 200: Success },
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+  },
+  removeScope: {
+    method: 'DELETE',
+    path: '/api/v1/agents/:keyId/scopes/:scope',
+    summary: 'Take one scope away from a key, with all grants of it',
+    tag: 'agents',
+    audience: 'session',
+    limits: ['rest'],
+    params: Type.Object({ keyId: Type.String(), scope: Type.String() }),
+    responses: {
+      200: Type.Object({
+        success: Type.Literal(true),
+        key_id: Type.Number(),
+        scopes: Type.Array(Type.String()),
+      }),
+    },
+    errors: ['NOT_FOUND'],
+  },
+  getAgentSelf: {
+    method: 'GET',
+    path: '/api/v1/agents/me',
+    summary: 'What this key is and may do right now',
+    tag: 'agents',
+    audience: 'key',
+    limits: ['rest'],
+    responses: {
+      200: Type.Object({
+        key: Type.Object({ id: Type.Number(), label: Type.String(), prefix: Type.String() }),
+        workspace: WorkspaceRef,
+        user: Type.Object({ id: Uuid }),
+        mode: Mode,
+        activated: Type.Boolean(),
+        scopes: Type.Array(
+          Type.Object({ scope: Type.String(), mode: GrantModeSchema, expires_at: Nullable(Timestamp) }),
+        ),
+        budget: Type.Object({ spent: Type.Number(), limit: Nullable(Type.Number()) }),
+        rate: Type.Object({ limit: Type.Number(), windowSeconds: Type.Number() }),
+        running: Type.Array(Type.String()),
+        mcp: Type.Boolean({ description: 'Whether this account may use the MCP transport' }),
+      }),
+    },
+    errors: [],
+  },
+})

@@ -1,0 +1,82 @@
+import { Type } from 'typebox'
+import { defineRoutes } from './route.ts'
+import { DeviceAuth, IdParam, KeyAccess, Nullable, Success, Timestamp } from './shapes.ts'
+
+const Passkey = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  createdAt: Timestamp,
+  lastUsedAt: Nullable(Timestamp),
+  backedUp: Type.Boolean({
+    description: 'Synchronised by its provider, so it survives the loss of a device',
+  }),
+})
+
+export const passkeyRoutes = defineRoutes({
+  listPasskeys: {
+    method: 'GET',
+    path: '/api/v1/passkeys',
+    summary: "The person's passkeys",
+    tag: 'passkeys',
+    audience: 'session',
+    limits: ['rest'],
+    responses: { 200: Type.Array(Passkey) },
+    errors: [],
+  },
+  preparePasskey: {
+    method: 'POST',
+    path: '/api/v1/passkeys/options',
+    summary:
+      'What the browser needs to register a passkey, or to assert one for something other than an approval',
+    tag: 'passkeys',
+    audience: 'session',
+    limits: ['rest'],
+    optionalBody: true,
+    body: Type.Object({
+      purpose: Type.Optional(
+        Type.Enum(['register', 'remove', 'create-key', 'confirm'], { description: 'register if left out' }),
+      ),
+      passkeyId: Type.Optional(Type.String({ maxLength: 200 })),
+      access: Type.Optional(KeyAccess),
+      scopes: Type.Optional(Type.Array(Type.String({ maxLength: 120 }), { maxItems: 100 })),
+      code: Type.Optional(Type.String({ maxLength: 64 })),
+    }),
+    responses: {
+      200: Type.Object({
+        registration: Type.Any({ description: 'Options to create a passkey; null unless registering' }),
+        assertion: Type.Any({ description: 'Options to assert an existing one; null when none is needed' }),
+        expires_at: Nullable(Timestamp),
+      }),
+    },
+    errors: ['INVALID_INPUT', 'NOT_FOUND'],
+  },
+  createPasskey: {
+    method: 'POST',
+    path: '/api/v1/passkeys',
+    summary: 'Register a passkey; a further one needs an assertion by an existing one',
+    tag: 'passkeys',
+    audience: 'session',
+    limits: ['rest'],
+    creates: true,
+    body: Type.Object({
+      name: Type.Optional(Type.String({ minLength: 1, maxLength: 64, pattern: '\\S' })),
+      credential: DeviceAuth,
+      device_auth: Type.Optional(DeviceAuth),
+    }),
+    responses: { 201: Passkey },
+    errors: ['INVALID_INPUT', 'CONFLICT'],
+  },
+  removePasskey: {
+    method: 'DELETE',
+    path: '/api/v1/passkeys/:id',
+    summary: 'Remove a passkey; needs an assertion by an existing one',
+    tag: 'passkeys',
+    audience: 'session',
+    limits: ['rest'],
+    params: IdParam,
+    optionalBody: true,
+    body: Type.Object({ device_auth: Type.Optional(DeviceAuth) }),
+    responses: { 200: Success },
+    errors: ['INVALID_INPUT', 'NOT_FOUND'],
+  },
+})

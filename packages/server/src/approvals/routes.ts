@@ -1,0 +1,80 @@
+import { approvalRoutes, type BodyOf } from '@guildhall/contract'
+import { approvalSubject, describeScopes, findRequest, modesOf, refuseDecision } from '../consent/consent.ts'
+import { ApiError } from '../http/api-error.ts'
+import { bindRoutes } from '../http/bind-routes.ts'
+import { decodeCursor, encodeCursor, timePart } from '../http/page.ts'
+import { challengeFor } from '../passkeys/passkeys.ts'
+import * as store from './store.ts'
+
+const defaultPage = 50
+const idPart = /^[a-z]+_[\w-]{1,80}$/
+
+export function approvalHandlers() {
+  return bindRoutes(approvalRoutes, {
+    listApprovals: async ({ principal, query, deps }) => {
+      const limit = query.limit ?? defaultPage
+      const [createdAt = '', id = ''] = query.cursor ? decodeCursor(query.cursor, [timePart, idPart]) : []
+      const rows = await store.listInbox(deps.database.db, principal.userId, {
+        status: query.status,
+        kind: query.kind,
+        limit: limit + 1,
+        after: query.cursor ? { createdAt, id } : undefined,
+      })
+      const items = rows.slice(0, limit)
+      const last = items.at(-1)
+      const more = rows.length > limit && last
+      return {
+        items: items.map(describeApproval),
+        nextCursor: more ? encodeCursor([last.created_at, last.id]) : null,
+      }
+    },
+
+    challengeApproval: async ({ principal, params, body, deps }) => {
+      const request = await findRequest(deps.database.db, principal.userId, params.id)
+      if (!request) throw new ApiError('NOT_FOUND')
+      if (request.state !== 'pending') throw refuseDecision(request.state)
+      return challengeFor(deps, principal.userId, approvalSubject(request.id, chosenModes(request, body)))
+    },
+  })
+}
+
+type Choice = BodyOf<typeof approvalRoutes.challengeApproval>
+
+/** Exactly what the approval will say later: one character of difference and the passkey's answer does not fit. */
+function chosenModes(
+  request: NonNullable<Awaited<ReturnType<typeof findRequest>>>,
+  { scopes, modes }: Choice,
+) {
+  if (request.kind === 'consent') return modesOf([...new Set(scopes ?? request.scopes)], modes, 'persistent')
+  return modesOf(request.scopes, modes, request.mode ?? 'session')
+}
+
+function describeApproval(row: store.InboxRow) {
+  return {
+    id: row.id,
+    kind: row.kind,
+    status: row.state,
+    workspace: row.workspace_id === null ? null : { id: row.workspace_id, name: row.workspace_name },
+    key:
+      row.key_id === null
+        ? null
+        : {
+            id: row.key_id,
+            label: row.key_label ?? '',
+            client_label: row.client_label,
+            client_ua: row.client_ua,
+            client_ip: row.client_ip,
+            created_at: row.key_created_at ?? row.created_at,
+          },
+    scopes: describeScopes(row.scopes, row.key_scopes ?? []),
+    mode: row.mode,
+    reason: row.reason,
+    action: row.action as never,
+    code: row.code,
+    deny_reason: row.deny_reason,
+    history: { asked: row.asked, allowed: row.allowed, denied: row.denied },
+    created_at: row.created_at,
+    expires_at: row.expires_at,
+    decided_at: row.decided_at,
+  }
+}

@@ -1,0 +1,72 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError } from './api-error.ts'
+import { admit, type EdgeContext, noNul } from './edge.ts'
+import { toApiError } from './error-handler.ts'
+import { observe } from './observe.ts'
+import type { RawRoute } from './raw-route.ts'
+
+const bodyLimitBytes = 64 * 1024
+
+/** In a scope of their own, so that the API goes on refusing forms: a foreign page can post one without asking. */
+export function registerRawRoutes(
+  app: FastifyInstance,
+  edge: EdgeContext,
+  routes: readonly RawRoute[],
+): void {
+  app.register(async (scope) => {
+    scope.addContentTypeParser(
+      'application/x-www-form-urlencoded',
+      { parseAs: 'string' },
+      (_request, body, done) => {
+        if (String(body).includes('%00')) done(new ApiError('INVALID_INPUT', { message: noNul }), undefined)
+        else done(null, new URLSearchParams(String(body)))
+      },
+    )
+    for (const route of routes) register(scope, edge, route)
+  })
+}
+
+function register(scope: FastifyInstance, edge: EdgeContext, route: RawRoute): void {
+  const { deps } = edge
+  scope.route({
+    method: route.method,
+    url: route.path,
+    config: { raw: route },
+    bodyLimit: bodyLimitBytes,
+    exposeHeadRoute: false,
+    onRequest: (request, reply) => admit(edge, undefined, request, reply),
+    onResponse: (request, reply, done) => {
+      observe(deps, route, request, reply)
+      done()
+    },
+    errorHandler: (error, request, reply) => writeRefusal(route, error as Error, request, reply),
+    handler: async (request, reply) => {
+      for (const [name, value] of Object.entries(reply.getHeaders())) {
+        if (value !== undefined) reply.raw.setHeader(name, value)
+      }
+      try {
+        await route.handle({
+          request: request.raw,
+          response: reply.raw,
+          params: request.params as Record<string, string>,
+          query: new URLSearchParams(request.url.split('?')[1] ?? ''),
+          body: request.body,
+        })
+      } catch (error) {
+        if (!reply.raw.headersSent) throw error
+        deps.logger.error({ requestId: request.id, err: error }, 'answer broken off')
+        reply.raw.destroy()
+      }
+      reply.hijack()
+    },
+  })
+}
+
+function writeRefusal(route: RawRoute, error: Error, request: FastifyRequest, reply: FastifyReply): void {
+  const refusal = toApiError(error)
+  if (refusal.status >= 500)
+    request.log.error({ requestId: request.id, err: refusal.cause ?? error }, 'request failed')
+  if (refusal.retryAfterSeconds !== undefined) reply.header('retry-after', refusal.retryAfterSeconds)
+  const { type, body, headers = {} } = route.describeRefusal(refusal)
+  reply.code(refusal.status).headers(headers).type(type).send(body)
+}

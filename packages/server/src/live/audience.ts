@@ -1,0 +1,142 @@
+import type { Principal } from '../http/principal.ts'
+import type { SignedNote } from '../http/signed-url.ts'
+import type { Admission, OpenSocket } from '../http/socket.ts'
+import type { Metrics } from '../platform/metrics.ts'
+import type { Channels } from './channels.ts'
+import { Hall, type Listener } from './hall.ts'
+
+type Asked = Pick<Principal, 'credentialId' | 'workspaceId'>
+
+/**
+ * By kind of credential: which of these are still good, and their person still a member of that workspace.
+ * The features that keep the credentials come later in the order and are handed in.
+ */
+export type LiveChecks = Readonly<Record<Principal['kind'], (asked: readonly Asked[]) => Promise<Asked[]>>>
+
+/** In one process. A client that keeps one socket per window stays far below. */
+const socketsPerCredential = 20
+
+/** The sockets of this process: who hears what. */
+export class Audience {
+  readonly #channels: Channels
+  readonly #metrics: Metrics
+  readonly #checks: LiveChecks
+  readonly #byCredential = new Map<string, Set<Listener>>()
+  readonly #halls = new Map<string, { hall: Hall; leave: () => void }>()
+
+  constructor(options: { channels: Channels; metrics: Metrics; checks: LiveChecks }) {
+    this.#channels = options.channels
+    this.#metrics = options.metrics
+    this.#checks = options.checks
+  }
+
+  get size(): number {
+    return this.#byCredential.size
+  }
+
+  *listeners(credential?: string): Iterable<Listener> {
+    if (credential !== undefined) return yield* this.#byCredential.get(credential) ?? []
+    for (const listeners of this.#byCredential.values()) yield* listeners
+  }
+
+  /**
+   * From now on a word that the credential ended is heeded; so ask whether it is good only after this, or one
+   * that ends in between would be missed.
+   */
+  expect(note: SignedNote): Admission & { readonly listener: Listener } {
+    const credential = `${note.kind}:${note.credentialId}`
+    const listener: Listener = { note, credential, socket: undefined, ended: false }
+    const own = this.#byCredential.get(credential) ?? new Set()
+    this.#byCredential.set(credential, own.add(listener))
+    for (const channel of channelsOf(note)) this.#enter(channel, listener)
+    return {
+      listener,
+      credential,
+      opened: (socket) => this.#open(listener, socket),
+      closed: () => this.#remove(listener),
+    }
+  }
+
+  /** Ends those whose credential is not good any more; gives the ones that are. */
+  async check(listeners: readonly Listener[]): Promise<Set<Listener>> {
+    const good = new Set<Listener>()
+    const byKind = Map.groupBy(listeners, ({ note }) => note.kind)
+    await Promise.all(
+      [...byKind].map(async ([kind, group]) => {
+        const asked = new Map(group.map(({ note }) => [nameOf(note), note]))
+        const found = new Set((await this.#checks[kind]([...asked.values()])).map(nameOf))
+        for (const listener of group) {
+          if (found.has(nameOf(listener.note))) good.add(listener)
+          else this.#end(listener, 'credential_ended')
+        }
+      }),
+    )
+    return good
+  }
+
+  #open(listener: Listener, socket: OpenSocket): void {
+    listener.socket = socket
+    if (listener.ended) {
+      socket.end('credential_ended')
+      return
+    }
+    const open = [...this.listeners(listener.credential)].filter((other) => other.socket)
+    for (const oldest of open.slice(0, -socketsPerCredential)) this.#end(oldest, 'too_many')
+  }
+
+  #end(listener: Listener, because: 'credential_ended' | 'too_many'): void {
+    listener.ended = true
+    // At once, before the other side has answered: nothing more is said to it.
+    this.#remove(listener)
+    listener.socket?.end(because)
+  }
+
+  #remove(listener: Listener): void {
+    const own = this.#byCredential.get(listener.credential)
+    if (!own?.delete(listener)) return
+    if (own.size === 0) this.#byCredential.delete(listener.credential)
+    for (const channel of channelsOf(listener.note)) {
+      const known = this.#halls.get(channel)
+      known?.hall.listeners.delete(listener)
+      if (known?.hall.listeners.size !== 0) continue
+      known.leave()
+      this.#halls.delete(channel)
+    }
+  }
+
+  #enter(channel: string, listener: Listener): void {
+    const known = this.#halls.get(channel)
+    const hall = known?.hall ?? new Hall((count) => this.#metrics.eventsDelivered.inc(count))
+    hall.listeners.add(listener)
+    if (known) return
+    const leave = this.#channels.subscribe(channel, (text) => {
+      // Who listens in the event's own workspace hears it there, and must not hear it twice.
+      hall.tell(Buffer.from(text), channel.startsWith(approvals) ? workspaceOf(text) : undefined)
+    })
+    this.#halls.set(channel, { hall, leave })
+  }
+}
+
+const approvals = 'approvals:'
+
+export function workspaceChannel(workspaceId: string): string {
+  return `workspace:${workspaceId}`
+}
+
+export function approvalChannel(userId: string): string {
+  return approvals + userId
+}
+
+/** Only a person's own session hears of approvals in the person's other workspaces. */
+function channelsOf({ kind, userId, workspaceId }: SignedNote): string[] {
+  const own = workspaceChannel(workspaceId)
+  return kind === 'session' ? [own, approvalChannel(userId)] : [own]
+}
+
+function workspaceOf(text: string): string | undefined {
+  return (JSON.parse(text) as { workspaceId?: string }).workspaceId
+}
+
+function nameOf({ credentialId, workspaceId }: Asked): string {
+  return `${credentialId}@${workspaceId}`
+}

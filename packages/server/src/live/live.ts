@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto'
+import { type LiveEvent, socketUrlLifetimeMs } from '@guildhall/contract'
+import type { Deps } from '../deps.ts'
+import { ApiError } from '../http/api-error.ts'
+import { type Bearer, signNote, verifyNote } from '../http/signed-url.ts'
+import type { Admission, SocketDoor } from '../http/socket.ts'
+import { ExpiringCache } from '../platform/expiring-cache.ts'
+import { Audience, approvalChannel, type LiveChecks, workspaceChannel } from './audience.ts'
+import { Channels } from './channels.ts'
+import { Recheck } from './recheck.ts'
+import * as store from './store.ts'
+
+export type { LiveChecks } from './audience.ts'
+export { deleteUsedAddresses } from './store.ts'
+
+type Parts = Pick<Deps, 'config' | 'database' | 'logger' | 'metrics' | 'redis'>
+
+/** An event before it has its id and its time. */
+export interface NewLiveEvent {
+  readonly type: LiveEvent['type']
+  readonly workspaceId: string
+  readonly [field: string]: unknown
+}
+
+const socketPath = '/api/v1/events/socket'
+const audienceName = 'live-socket'
+const removals = 'member-removed'
+
+/**
+ * Events to the sockets of every process. Nothing is kept: who was not there refetches. How it travels
+ * between processes is told in channels.ts; the text on `live:workspace:<id>` and `live:approvals:<user>` is
+ * the event.
+ */
+export class Live {
+  readonly #parts: Parts
+  readonly #channels: Channels
+  readonly #audience: Audience
+  readonly #recheck: Recheck
+  /** Spares the database whoever tries a used address over and over. */
+  readonly #spent = new ExpiringCache<true>(10_000)
+  readonly socketDoor: SocketDoor
+
+  constructor(parts: Parts, checks: LiveChecks) {
+    const { redis, metrics, logger } = parts
+    this.#parts = parts
+    this.#channels = new Channels(redis)
+    this.#audience = new Audience({ channels: this.#channels, metrics, checks })
+    this.#recheck = new Recheck({ audience: this.#audience, redis, logger })
+    this.#channels.subscribe(removals, (text) => {
+      const [workspaceId, userId] = text.split(' ')
+      this.#recheck.ask(({ note }) => note.userId === userId && note.workspaceId === workspaceId)
+    })
+    this.socketDoor = { path: socketPath, admit: (token) => this.#admit(token) }
+  }
+
+  /** An address that opens one socket, once, for as long as the credential is good. */
+  socketUrl(bearer: Bearer): string {
+    const { publicUrl, signingKeys } = this.#parts.config
+    const token = signNote(signingKeys, audienceName, bearer, {
+      lifetimeMs: socketUrlLifetimeMs,
+      now: Date.now(),
+    })
+    return `${publicUrl.replace(/^http/, 'ws')}${socketPath}?token=${token}`
+  }
+
+  /**
+   * Tells the sockets of a workspace. With a person, an `approval-*` event also reaches the person's sessions
+   * in other workspaces. Call it after the change is committed: who hears it reads at once. Never throws or
+   * waits.
+   */
+  publish(event: NewLiveEvent, { userId }: { userId?: string } = {}): void {
+    try {
+      const { type, workspaceId, ...fields } = event
+      const named = { type, id: randomUUID(), workspaceId, at: new Date().toISOString() }
+      // Twice: named fields come first for who reads along, and no other field replaces one.
+      const text = JSON.stringify({ ...named, ...fields, ...named })
+      this.#channels.publish(workspaceChannel(workspaceId), text)
+      if (userId !== undefined && type.startsWith('approval-')) {
+        this.#channels.publish(approvalChannel(userId), text)
+      }
+    } catch (error) {
+      this.#parts.logger.error({ err: error, type: event.type }, 'event not published')
+    }
+  }
+
+  /** Ends the waits on a channel, in every process. */
+  wake(channel: string): void {
+    this.#channels.publish(channel, '')
+  }
+
+  /**
+   * Resolves when something is published on the channel, after `ms`, or when the signal aborts. A hint: a
+   * wake-up can be lost, so look again in any case. Begin to wait before you look, or one that comes in
+   * between is missed.
+   */
+  wait(channel: string, signal: AbortSignal, ms: number): Promise<void> {
+    if (signal.aborted) return Promise.resolve()
+    return new Promise((resolve) => {
+      const done = () => {
+        leave()
+        clearTimeout(timer)
+        signal.removeEventListener('abort', done)
+        resolve()
+      }
+      const leave = this.#channels.subscribe(channel, done)
+      const timer = setTimeout(done, ms)
+      signal.addEventListener('abort', done)
+    })
+  }
+
+  /**
+   * Word that a credential (`key:12`, `session:7`) ended or changed: its sockets stay only if it is still
+   * good.
+   */
+  recheckCredential(credential: string): void {
+    this.#recheck.ask((listener) => listener.credential === credential, credential)
+  }
+
+  /** Tells every process that a person left a workspace. */
+  announceRemoval(workspaceId: string, userId: string): void {
+    this.#channels.publish(removals, `${workspaceId} ${userId}`)
+  }
+
+  async #admit(token: string): Promise<Admission> {
+    const { config, database, redis } = this.#parts
+    const note = verifyNote(config.signingKeys, audienceName, token, Date.now())
+    if (!note || this.#spent.get(note.id)) throw refusal()
+    const admission = this.#audience.expect(note)
+    this.#recheck.start()
+    try {
+      const [claimed, good] = await Promise.all([
+        store.claimAddress(database.db, note.id, new Date(note.expiresAt)),
+        this.#audience.check([admission.listener]),
+        // So that all that is published after the client's `open` reaches it.
+        redis.subscribed(),
+      ])
+      this.#spent.set(note.id, true, performance.now(), socketUrlLifetimeMs)
+      if (!claimed || good.size === 0) throw refusal()
+      return admission
+    } catch (error) {
+      admission.closed()
+      throw error
+    }
+  }
+}
+
+function refusal(): ApiError {
+  return new ApiError('UNAUTHORIZED', { message: 'This address is unknown, used or too old; get a new one' })
+}

@@ -1,0 +1,128 @@
+import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
+import { recordActivity } from '../activity/activity.ts'
+import type { Deps } from '../deps.ts'
+import { hashSecret } from '../platform/secrets.ts'
+import type { OAuthCheck } from './check.ts'
+import * as store from './store.ts'
+
+/** A used code is remembered this long, so that its second use ends the grant and not just itself. */
+const usedKeptSeconds = 24 * 3600
+const tokenModels = new Set(['AccessToken', 'RefreshToken'])
+
+/**
+ * Storage for the authorization server. Ids are hashed and taken out of what is stored, and whether something has
+ * ended is decided by the database's clock: the times the library reads are made to agree with that.
+ */
+export function createAdapter(deps: Deps, check: OAuthCheck, model: string): Adapter {
+  if (model === 'Client') return clientAdapter(deps)
+  if (model === 'Session') return nothing
+  const { database } = deps
+  return {
+    ...nothing,
+
+    upsert: async (id, { jti: _id, ...payload }, lifetimeSeconds) => {
+      if (lifetimeSeconds === undefined) throw new Error(`A ${model} without an end`)
+      const grantId = model === 'Grant' ? id : payload.grantId
+      const client = payload.clientId ?? payload.params?.['client_id']
+      await store.insertRecord(
+        database.db,
+        {
+          model,
+          id_hash: hashSecret(id),
+          payload: JSON.stringify(payload),
+          grant_id: grantId ?? null,
+          client_id: typeof client === 'string' ? client : null,
+          user_id: payload.accountId ?? null,
+        },
+        lifetimeSeconds,
+      )
+      if (grantId && tokenModels.has(model)) {
+        await store.updateGrantExpiry(database.db, grantId, lifetimeSeconds)
+      }
+    },
+
+    find: async (id) => {
+      const row = await store.findRecord(database.db, model, hashSecret(id))
+      if (!row) return undefined
+      return {
+        ...(row.payload as AdapterPayload),
+        jti: id,
+        exp: Math.floor(Date.now() / 1000) + row.remaining_seconds,
+        ...(row.consumed ? { consumed: true } : {}),
+      }
+    },
+
+    consume: async (id) => {
+      const idHash = hashSecret(id)
+      if (await store.claimRecord(database.db, model, idHash, usedKeptSeconds)) return
+      // Second at the same moment is as much a replay as second a minute later.
+      const used = await store.findRecord(database.db, model, idHash)
+      if (used?.grant_id) await endGrant(deps, check, used.grant_id)
+      throw new errors.InvalidGrant('used before')
+    },
+
+    destroy: (id) =>
+      model === 'Grant' ? endGrant(deps, check, id) : store.deleteRecord(database.db, model, hashSecret(id)),
+
+    revokeByGrantId: (grantId) => endGrant(deps, check, grantId),
+  }
+}
+
+/** Ends a grant with all that was issued under it. */
+async function endGrant(deps: Deps, check: OAuthCheck, grantId: string): Promise<void> {
+  const ended = await deps.database.transaction(async (tx) => {
+    const grant = await store.claimGrantEnd(tx, grantId)
+    if (!grant?.user_id) return undefined
+    const asked = Provider.ctx?.oidc.route === 'revocation'
+    const because = asked ? 'the app asked' : 'a code or token was used twice'
+    await recordActivity(
+      tx,
+      { kind: 'oauth', credentialId: grant.id, userId: grant.user_id },
+      {
+        type: 'oauth_grant.revoked',
+        workspaceId: grant.workspace_id,
+        details: { clientId: grant.client_id, because },
+      },
+    )
+    return grant
+  })
+  if (ended) await check.announceEnd(`oauth:${ended.id}`)
+}
+
+/** The hash stands where the library keeps a secret; the comparison is replaced to match. */
+function clientAdapter({ database }: Deps): Adapter {
+  return {
+    ...nothing,
+    find: async (id) => {
+      const row = await store.findClient(database.db, id)
+      if (!row) return undefined
+      return {
+        client_id: row.id,
+        client_name: row.name,
+        redirect_uris: row.redirect_uris,
+        // Of the library's two types the one that may have schemes of its own.
+        application_type: 'native',
+        response_types: ['code'],
+        response_modes: ['query', 'fragment'],
+        grant_types: ['authorization_code', 'refresh_token'],
+        ...(row.secret_hash
+          ? {
+              token_endpoint_auth_method: 'client_secret_post',
+              client_secret: row.secret_hash.toString('hex'),
+            }
+          : { token_endpoint_auth_method: 'none' }),
+      }
+    },
+  }
+}
+
+/** Nobody stays signed in at the authorization server: whoever is asked says who they are. */
+const nothing: Adapter = {
+  upsert: async () => undefined,
+  find: async () => undefined,
+  findByUid: async () => undefined,
+  findByUserCode: async () => undefined,
+  consume: async () => undefined,
+  destroy: async () => undefined,
+  revokeByGrantId: async () => undefined,
+}

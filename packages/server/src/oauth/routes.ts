@@ -1,0 +1,88 @@
+import { oauthClientsPerUser, oauthRoutes, succeeded } from '@guildhall/contract'
+import { recordActivity } from '../activity/activity.ts'
+import { ApiError } from '../http/api-error.ts'
+import { bindRoutes } from '../http/bind-routes.ts'
+import { createOnce } from '../idempotency/idempotency.ts'
+import { randomText } from '../platform/ids.ts'
+import { hashSecret, mintSecret } from '../platform/secrets.ts'
+import { lockUser } from '../users/users.ts'
+import type { OAuthCheck } from './check.ts'
+import { redirectUriProblem } from './redirect-uri.ts'
+import * as store from './store.ts'
+
+const idAlphabet = 'abcdefghijklmnopqrstuvwxyz0123456789'
+const idLength = 20
+/** Characters that make one name look like another, or turn the words around it. */
+const deceptive = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
+
+export function oauthHandlers(check: OAuthCheck) {
+  return bindRoutes(oauthRoutes, {
+    listOAuthClients: async ({ principal, deps }) => {
+      const rows = await store.listClients(deps.database.db, principal.userId)
+      return rows.map(describeClient)
+    },
+
+    createOAuthClient: (call) =>
+      createOnce(call, async (tx) => {
+        const { principal, body } = call
+        const { userId, workspaceId } = principal
+        const redirectUris = checkRedirectUris(body.redirect_uris)
+        if (deceptive.test(body.name)) {
+          throw new ApiError('INVALID_INPUT', { message: 'name: must not have invisible characters' })
+        }
+        await lockUser(tx, userId)
+        if ((await store.countClients(tx, userId)) >= oauthClientsPerUser) {
+          throw new ApiError('CONFLICT', {
+            message: `A person can register at most ${oauthClientsPerUser} apps; remove one first`,
+            details: { limit: oauthClientsPerUser },
+          })
+        }
+        const secret = body.public ? null : mintSecret('oauthSecret')
+        const row = await store.insertClient(tx, {
+          id: `app_${randomText(idAlphabet, idLength)}`,
+          user_id: userId,
+          name: body.name.trim(),
+          redirect_uris: redirectUris,
+          secret_hash: secret === null ? null : hashSecret(secret),
+        })
+        await recordActivity(tx, principal, {
+          type: 'oauth_client.created',
+          workspaceId,
+          details: { clientId: row.id, name: row.name, redirectUris, public: row.public },
+        })
+        return { resourceId: row.id, answer: { ...describeClient(row), client_secret: secret } }
+      }),
+
+    deleteOAuthClient: async ({ principal, params, deps }) => {
+      await deps.database.transaction(async (tx) => {
+        const gone = await store.deleteClient(tx, principal.userId, params.id)
+        if (!gone) throw new ApiError('NOT_FOUND')
+        await recordActivity(tx, principal, {
+          type: 'oauth_client.deleted',
+          workspaceId: principal.workspaceId,
+          details: { clientId: gone.id, name: gone.name },
+        })
+      })
+      await check.announceEnd(params.id)
+      return succeeded
+    },
+  })
+}
+
+function checkRedirectUris(uris: readonly string[]): string[] {
+  for (const [index, uri] of uris.entries()) {
+    const problem = redirectUriProblem(uri)
+    if (problem) {
+      throw new ApiError('INVALID_INPUT', {
+        message: `redirect_uris.${index}: ${problem}`,
+        details: { redirect_uri: uri },
+      })
+    }
+  }
+  return [...new Set(uris)]
+}
+
+function describeClient(row: store.ClientRow) {
+  const { id: client_id, name, redirect_uris, created_at } = row
+  return { client_id, name, redirect_uris, public: row.public, created_at }
+}

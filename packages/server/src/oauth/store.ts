@@ -1,0 +1,210 @@
+import { sql } from 'kysely'
+import { now, secondsFromNow } from '../platform/clock.ts'
+import type { Db, HotStatement, Tx } from '../platform/database.ts'
+import type { Mode } from '../platform/tables.ts'
+
+const clientColumns = ['id', 'name', 'redirect_uris', 'created_at'] as const
+
+export interface ClientRow {
+  id: string
+  name: string
+  redirect_uris: string[]
+  public: boolean
+  created_at: string
+}
+
+export async function listClients(db: Db, userId: string): Promise<ClientRow[]> {
+  return db
+    .selectFrom('oauth_clients')
+    .select([...clientColumns, sql<boolean>`secret_hash is null`.as('public')])
+    .where('user_id', '=', userId)
+    .orderBy('created_at', 'desc')
+    .orderBy('id')
+    .execute()
+}
+
+export async function countClients(tx: Tx, userId: string): Promise<number> {
+  const row = await tx
+    .selectFrom('oauth_clients')
+    .select((e) => e.fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .executeTakeFirstOrThrow()
+  return row.count
+}
+
+export async function insertClient(
+  tx: Tx,
+  client: { id: string; user_id: string; name: string; redirect_uris: string[]; secret_hash: Buffer | null },
+): Promise<ClientRow> {
+  return tx
+    .insertInto('oauth_clients')
+    .values(client)
+    .returning([...clientColumns, sql<boolean>`secret_hash is null`.as('public')])
+    .executeTakeFirstOrThrow()
+}
+
+/** Everything issued to it goes with it. Undefined when the person has no such client. */
+export async function deleteClient(tx: Tx, userId: string, clientId: string) {
+  return tx
+    .deleteFrom('oauth_clients')
+    .where('user_id', '=', userId)
+    .where('id', '=', clientId)
+    .returning(['id', 'name'])
+    .executeTakeFirst()
+}
+
+/** A client with the person who answers for it. */
+export async function findClient(db: Db, clientId: string) {
+  return db
+    .selectFrom('oauth_clients')
+    .innerJoin('users', 'users.id', 'oauth_clients.user_id')
+    .select([
+      'oauth_clients.id',
+      'oauth_clients.name',
+      'redirect_uris',
+      'secret_hash',
+      'users.name as owner_name',
+      'users.email as owner_email',
+    ])
+    .where('oauth_clients.id', '=', clientId)
+    .executeTakeFirst()
+}
+
+export interface NewRecord {
+  model: string
+  id_hash: Buffer
+  payload: string
+  grant_id: string | null
+  client_id: string | null
+  user_id: string | null
+}
+
+/** Replaces what the same id held before. */
+export async function insertRecord(db: Db, record: NewRecord, lifetimeSeconds: number): Promise<void> {
+  const expires_at = secondsFromNow(lifetimeSeconds) as never
+  await db
+    .insertInto('oauth_records')
+    .values({ ...record, workspace_id: null, expires_at })
+    .onConflict((conflict) =>
+      conflict.columns(['model', 'id_hash']).doUpdateSet({ payload: record.payload, expires_at }),
+    )
+    .execute()
+}
+
+export async function findRecord(db: Db, model: string, idHash: Buffer) {
+  return db
+    .selectFrom('oauth_records')
+    .select([
+      'payload',
+      'grant_id',
+      sql<boolean>`consumed_at is not null`.as('consumed'),
+      sql<number>`ceil(extract(epoch from expires_at - guild_now()))::float8`.as('remaining_seconds'),
+    ])
+    .where('model', '=', model)
+    .where('id_hash', '=', idHash)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+}
+
+/** The first to use it gets the row. It stays for a while, so that a second use is known for one. */
+export async function claimRecord(db: Db, model: string, idHash: Buffer, keptSeconds: number) {
+  return db
+    .updateTable('oauth_records')
+    .set({
+      consumed_at: now,
+      expires_at: sql<string>`greatest(expires_at, ${secondsFromNow(keptSeconds)})`,
+    })
+    .where('model', '=', model)
+    .where('id_hash', '=', idHash)
+    .where('consumed_at', 'is', null)
+    .where('expires_at', '>', now)
+    .returning('id')
+    .executeTakeFirst()
+}
+
+export async function deleteRecord(db: Db, model: string, idHash: Buffer): Promise<void> {
+  await db.deleteFrom('oauth_records').where('model', '=', model).where('id_hash', '=', idHash).execute()
+}
+
+const grantModel = 'Grant'
+
+export async function updateGrantWorkspace(tx: Tx, grantId: string, workspaceId: string): Promise<void> {
+  await tx
+    .updateTable('oauth_records')
+    .set({ workspace_id: workspaceId })
+    .where('model', '=', grantModel)
+    .where('grant_id', '=', grantId)
+    .execute()
+}
+
+/** A grant lives at least as long as the newest of its tokens. */
+export async function updateGrantExpiry(db: Db, grantId: string, lifetimeSeconds: number): Promise<void> {
+  await db
+    .updateTable('oauth_records')
+    .set({ expires_at: sql<string>`greatest(expires_at, ${secondsFromNow(lifetimeSeconds)})` })
+    .where('model', '=', grantModel)
+    .where('grant_id', '=', grantId)
+    .execute()
+}
+
+/** Whoever ends a grant first gets its row; its codes and tokens go with it. */
+export async function claimGrantEnd(tx: Tx, grantId: string) {
+  const grant = await tx
+    .deleteFrom('oauth_records')
+    .where('model', '=', grantModel)
+    .where('grant_id', '=', grantId)
+    .returning(['id', 'client_id', 'user_id', 'workspace_id'])
+    .executeTakeFirst()
+  if (grant) await tx.deleteFrom('oauth_records').where('grant_id', '=', grantId).execute()
+  return grant
+}
+
+export interface AuthenticatedToken {
+  grantRow: number
+  clientId: string
+  userId: string
+  workspaceId: string
+  mode: Mode
+  scope: string
+  endsInMs: number
+}
+
+/**
+ * Read by every request with a cold token. The joins make it stop with its grant, which a revocation removes even
+ * when a token is being written at that moment, and with the person's membership.
+ */
+export const findByTokenStatement: HotStatement = {
+  name: 'find-oauth-token',
+  text: `select g.id as "grantRow", t.client_id as "clientId", u.id as "userId",
+           g.workspace_id as "workspaceId", u.mode, coalesce(t.payload->>'scope', '') as scope,
+           extract(epoch from t.expires_at - guild_now())::float8 * 1000 as "endsInMs"
+         from oauth_records t
+           join oauth_records g on g.grant_id = t.grant_id and g.model = 'Grant' and g.expires_at > guild_now()
+           join users u on u.id = t.user_id
+           join workspace_members m on m.workspace_id = g.workspace_id and m.user_id = t.user_id
+         where t.model = 'AccessToken' and t.id_hash = $1 and t.expires_at > guild_now()`,
+}
+
+/** Which of these grants have a token that is good, for a person who is a member there. */
+export async function findLiveGrants(
+  db: Db,
+  asked: readonly { credentialId: number; workspaceId: string }[],
+): Promise<{ credentialId: number; workspaceId: string }[]> {
+  const ids = asked.map(({ credentialId }) => credentialId)
+  const { rows } = await sql<{ credentialId: number; workspaceId: string }>`
+    select g.id as "credentialId", g.workspace_id as "workspaceId"
+    from oauth_records g
+      join workspace_members m on m.workspace_id = g.workspace_id and m.user_id = g.user_id
+    where g.id = any(${ids}::bigint[]) and g.model = ${grantModel} and g.expires_at > guild_now()
+      and exists (select 1 from oauth_records t
+        where t.grant_id = g.grant_id and t.model = 'AccessToken' and t.expires_at > guild_now())`.execute(db)
+  return rows
+}
+
+export async function deleteEndedRecords(db: Db): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('oauth_records')
+    .where('expires_at', '<=', now)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}

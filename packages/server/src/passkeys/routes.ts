@@ -1,0 +1,183 @@
+import { passkeyRoutes, passkeysPerUser, succeeded } from '@guildhall/contract'
+import { recordActivity } from '../activity/activity.ts'
+import type { Deps } from '../deps.ts'
+import { ApiError } from '../http/api-error.ts'
+import { bindRoutes } from '../http/bind-routes.ts'
+import type { Principal } from '../http/principal.ts'
+import { createOnce } from '../idempotency/idempotency.ts'
+import type { Db, Tx } from '../platform/database.ts'
+import { isSignInFresh } from '../sessions/sessions.ts'
+import { findUser, lockUser } from '../users/users.ts'
+import { challengeOf, registrationOptions, verifyRegistration } from './ceremony.ts'
+import {
+  challengeFor,
+  confirmSubject,
+  createKeySubject,
+  passkeyIdOf,
+  rememberChallenge,
+  requireAssertion,
+  type Subject,
+  useChallenge,
+} from './passkeys.ts'
+import { relyingParty } from './relying-party.ts'
+import * as store from './store.ts'
+import { registerSubject, removeSubject } from './subject.ts'
+
+const freshSignInSeconds = 600
+const unnamed = 'Passkey'
+/** Of the new passkey's own challenge; not to be confused with the existing one's consent to it. */
+const registration: Subject = { purpose: 'registration' }
+
+interface Wish {
+  purpose?: 'register' | 'remove' | 'create-key' | 'confirm'
+  passkeyId?: string
+  access?: 'full' | 'declared'
+  scopes?: string[]
+  code?: string
+}
+
+export function passkeyHandlers() {
+  return bindRoutes(passkeyRoutes, {
+    listPasskeys: async ({ principal, deps }) => {
+      const rows = await store.listPasskeys(deps.database.db, principal.userId)
+      return rows.map(describePasskey)
+    },
+
+    preparePasskey: async ({ principal, body, deps }) => {
+      const { db } = deps.database
+      const { userId } = principal
+      const subject = await subjectOf(db, userId, body)
+      const existing = await store.listPasskeys(db, userId)
+      const registering =
+        subject === registerSubject ? await prepareRegistration(deps, userId, existing) : null
+      const assertion = existing.length > 0 ? await challengeFor(deps, userId, subject) : null
+      return {
+        registration: registering?.options ?? null,
+        assertion: assertion?.options ?? null,
+        expires_at: registering?.expires_at ?? assertion?.expires_at ?? null,
+      }
+    },
+
+    createPasskey: (call) =>
+      createOnce(call, async (tx) => {
+        const { principal, body, deps } = call
+        // Under this lock there is one first passkey; whoever comes second finds it and must assert it.
+        await lockUser(tx, principal.userId)
+        const existing = await store.listPasskeys(tx, principal.userId)
+        if (existing.length === 0) await requireFreshSignIn(tx, principal)
+        else await requireAssertion(tx, deps, principal.userId, registerSubject, body.device_auth)
+        if (existing.length >= passkeysPerUser) {
+          throw new ApiError('CONFLICT', {
+            message: `A person can have at most ${passkeysPerUser} passkeys; remove one first`,
+            details: { limit: passkeysPerUser },
+          })
+        }
+        const row = await addPasskey(tx, deps, principal, body)
+        const passkey = describePasskey(row)
+        await recordActivity(tx, principal, {
+          type: 'passkey.added',
+          workspaceId: principal.workspaceId,
+          details: { id: passkey.id, name: passkey.name },
+        })
+        return { resourceId: passkey.id, answer: passkey }
+      }),
+
+    removePasskey: ({ principal, params, body, deps }) =>
+      deps.database.transaction(async (tx) => {
+        const { userId } = principal
+        await lockUser(tx, userId)
+        const row = await findPasskey(tx, userId, params.id)
+        await requireAssertion(tx, deps, userId, removeSubject(params.id), body.device_auth)
+        await store.deletePasskey(tx, userId, row.id)
+        await recordActivity(tx, principal, {
+          type: 'passkey.removed',
+          workspaceId: principal.workspaceId,
+          details: { id: params.id, name: row.name },
+        })
+        return succeeded
+      }),
+  })
+}
+
+async function subjectOf(db: Db, userId: string, wish: Wish): Promise<Subject> {
+  switch (wish.purpose ?? 'register') {
+    case 'register':
+      return registerSubject
+    case 'remove': {
+      const passkeyId = needed('passkeyId', wish.passkeyId)
+      await findPasskey(db, userId, passkeyId)
+      return removeSubject(passkeyId)
+    }
+    case 'create-key':
+      return createKeySubject(wish)
+    case 'confirm':
+      return confirmSubject(needed('code', wish.code), wish.access ?? 'full')
+  }
+}
+
+function needed(name: string, value: string | undefined): string {
+  if (value === undefined)
+    throw new ApiError('INVALID_INPUT', { message: `${name}: needed for this purpose` })
+  return value
+}
+
+async function findPasskey(db: Db, userId: string, passkeyId: string): Promise<store.PasskeyRow> {
+  const rows = await store.listPasskeys(db, userId)
+  const row = rows.find(({ id }) => passkeyIdOf(id) === passkeyId)
+  if (!row) throw new ApiError('NOT_FOUND')
+  return row
+}
+
+async function prepareRegistration(deps: Deps, userId: string, existing: readonly store.PasskeyRow[]) {
+  const { db } = deps.database
+  const user = await findUser(db, userId)
+  if (!user) throw new ApiError('UNAUTHORIZED', { message: 'Invalid auth token' })
+  const options = await registrationOptions(relyingParty(deps.config), user, existing)
+  return { options, expires_at: await rememberChallenge(db, userId, registration, options.challenge) }
+}
+
+async function requireFreshSignIn(tx: Tx, { credentialId }: Principal): Promise<void> {
+  if (await isSignInFresh(tx, credentialId, freshSignInSeconds)) return
+  throw new ApiError('FORBIDDEN', {
+    message: 'A first passkey needs a sign-in of the last ten minutes; sign in again',
+    details: { reason: 'SIGN_IN_TOO_OLD', sign_in_url: '/api/v1/auth/start' },
+  })
+}
+
+async function addPasskey(
+  tx: Tx,
+  deps: Deps,
+  { userId }: Principal,
+  body: { name?: string; credential: unknown },
+): Promise<store.PasskeyRow> {
+  const challenge = challengeOf(body.credential)
+  if (challenge === undefined || !(await useChallenge(tx, userId, registration, challenge))) {
+    throw notRegistered('its challenge is unknown, used or too old; ask for new options')
+  }
+  const verified = await verifyRegistration(relyingParty(deps.config), body.credential, challenge).catch(
+    (error) => {
+      throw notRegistered('not what was asked for in the options', error)
+    },
+  )
+  const row = await store.insertPasskey(tx, {
+    ...verified,
+    user_id: userId,
+    name: body.name?.trim() ?? unnamed,
+  })
+  if (!row) throw new ApiError('CONFLICT', { message: 'This passkey is registered already' })
+  return row
+}
+
+function notRegistered(reason: string, cause?: unknown): ApiError {
+  return new ApiError('INVALID_INPUT', { message: `credential: ${reason}`, cause })
+}
+
+function describePasskey(row: store.PasskeyRow) {
+  return {
+    id: passkeyIdOf(row.id),
+    name: row.name,
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+    backedUp: row.backed_up,
+  }
+}

@@ -1,0 +1,49 @@
+import { factsPerProfile, profileRoutes } from '@guildhall/contract'
+import type { Deps } from '../deps.ts'
+import { ApiError } from '../http/api-error.ts'
+import { bindRoutes } from '../http/bind-routes.ts'
+import { updateUser } from '../users/users.ts'
+import * as store from './store.ts'
+
+export function profileHandlers() {
+  return bindRoutes(profileRoutes, {
+    getProfile: ({ principal, deps }) => readProfile(deps, principal.userId),
+
+    updateProfile: async ({ principal, body, deps }) => {
+      const { userId } = principal
+      await deps.database.transaction(async (tx) => {
+        const facts = { ...(await store.lockFacts(tx, userId)) }
+        for (const [name, text] of Object.entries(body.facts ?? {})) {
+          if (text === null) delete facts[name]
+          else facts[name] = text
+        }
+        if (Object.keys(facts).length > factsPerProfile) {
+          throw new ApiError('INVALID_INPUT', {
+            message: `facts: a profile holds at most ${factsPerProfile}`,
+            details: { limit: factsPerProfile },
+          })
+        }
+        const { bio, timezone, name } = body
+        await store.updateProfile(tx, userId, {
+          facts,
+          ...(bio === undefined ? {} : { bio }),
+          ...(timezone === undefined ? {} : { timezone }),
+        })
+        if (name !== undefined) await updateUser(tx, userId, { name })
+      })
+      return readProfile(deps, userId)
+    },
+
+    searchProfile: async ({ principal, query, deps }) => ({
+      items: await store.searchFacts(deps.database.db, principal.userId, query.q),
+      nextCursor: null,
+    }),
+  })
+}
+
+async function readProfile(deps: Deps, userId: string) {
+  const row = await store.findProfile(deps.database.db, userId)
+  if (!row) throw new ApiError('NOT_FOUND')
+  const { name, email, bio, timezone, facts, updated_at } = row
+  return { name, email, bio, timezone, facts: facts ?? {}, updatedAt: updated_at }
+}

@@ -1,0 +1,120 @@
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
+import { type Caller, createCaller, type Person } from '../support/caller.ts'
+
+let stack: SpawnedStack
+let processes: Caller[]
+let person: Person
+let database: pg.Client
+
+beforeAll(async () => {
+  stack = await spawnStack(['--api', '2', '--limits', 'off'])
+  processes = stack.apiUrls.map(createCaller)
+  person = await at(0).newPerson()
+  database = new pg.Client({ connectionString: stack.databaseUrl })
+  await database.connect()
+})
+
+afterAll(async () => {
+  await database.end()
+  expect(await stack.stop()).toBe(0)
+})
+
+function at(index: number): Caller {
+  const caller = processes[index % processes.length]
+  if (!caller) throw new Error('no API process')
+  return caller
+}
+
+async function request(key: string, mode: string, index: number): Promise<string> {
+  const answer = await at(index).call('POST', '/api/v1/agents/request-permission', {
+    key,
+    body: { scope: 'profile:search', mode, reason: `race ${index}` },
+  })
+  expect(answer.status, answer.text).toBe(202)
+  return answer.body.request_id
+}
+
+const decide = (index: number, id: string, verb: 'approve' | 'deny') =>
+  at(index).call('POST', `/api/v1/agents/request-permission/${id}/${verb}`, { token: person.token })
+
+test('50 parallel uses of a one_time grant over two processes: exactly one passes, 200 rounds', async () => {
+  const { secret } = await at(0).newKey(person, { scopes: ['agent:list'] })
+  for (let round = 0; round < 200; round++) {
+    const id = await request(secret, 'one_time', round)
+    expect((await decide(round, id, 'approve')).status).toBe(200)
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, client) =>
+        at(client).call('GET', '/api/v1/profile/search?q=a', { key: secret }),
+      ),
+    )
+    expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1)
+    expect(answers.filter((answer) => answer.status === 403)).toHaveLength(49)
+  }
+})
+
+test('approve against deny against expiry: exactly one winner, 500 rounds', async () => {
+  const { secret } = await at(0).newKey(person, { scopes: ['agent:list'] })
+  const wins: Record<string, number> = { granted: 0, denied: 0, expired: 0 }
+  for (let round = 0; round < 500; round++) {
+    const id = await request(secret, 'one_time', round)
+    // Its time runs out while the decisions are on their way.
+    const expire = () =>
+      database.query("update approval_requests set expires_at = now() + interval '1 ms' * $2 where id = $1", [
+        id,
+        round % 4,
+      ])
+    const [approvals, denials] = await Promise.all([
+      Promise.all([0, 1].map((client) => decide(client + round, id, 'approve'))),
+      Promise.all([1, 2].map((client) => decide(client + round, id, 'deny'))),
+      round % 3 === 0 ? expire() : undefined,
+    ])
+    const decided = [...approvals, ...denials].filter((answer) => answer.status === 200)
+    const refused = [...approvals, ...denials].filter((answer) => answer.status !== 200)
+    const poll = await at(round).call('GET', `/api/v1/agents/request-permission/poll/${id}`, { key: secret })
+    const outcome = poll.body.status
+    if (outcome === 'pending') {
+      throw new Error(`round ${round}: still pending after ${refused.map((answer) => answer.text)}`)
+    }
+    wins[outcome] = (wins[outcome] ?? 0) + 1
+    expect(decided).toHaveLength(outcome === 'expired' ? 0 : 1)
+    expect(approvals.includes(decided[0] as never)).toBe(outcome === 'granted')
+    for (const answer of refused) {
+      expect([409, 410]).toContain(answer.status)
+      if (answer.status === 409) expect(answer.body.error.message).toContain(outcome)
+    }
+    // The grant exists if and only if the approval won.
+    const use = await at(round).call('GET', '/api/v1/profile/search?q=a', { key: secret })
+    expect(use.status).toBe(outcome === 'granted' ? 200 : 403)
+  }
+  console.log(`winners of 500: ${JSON.stringify(wins)}`)
+  expect(wins['granted']).toBeGreaterThan(20)
+  expect(wins['denied']).toBeGreaterThan(20)
+  expect(wins['expired']).toBeGreaterThan(5)
+})
+
+test('a session grant is good at 3,599 s and refused at 3,601 s on both processes', async () => {
+  const { secret } = await at(0).newKey(person, { scopes: ['agent:list'] })
+  const id = await request(secret, 'session', 0)
+  await decide(0, id, 'approve')
+  const shift = (seconds: number) =>
+    database.query(
+      `create or replace function guild_now() returns timestamptz language sql stable
+       as $$ select now() + interval '${seconds} seconds' $$`,
+    )
+  const use = async () =>
+    Promise.all(
+      processes.map(
+        async (caller) => (await caller.call('GET', '/api/v1/profile/search?q=a', { key: secret })).status,
+      ),
+    )
+  try {
+    await shift(3599)
+    expect(await use()).toEqual([200, 200])
+    await shift(3601)
+    expect(await use()).toEqual([403, 403])
+  } finally {
+    await shift(0)
+  }
+})
