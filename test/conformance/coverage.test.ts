@@ -1,5 +1,7 @@
+import { routes } from '@guildhall/contract'
 import { describe, expect, test } from 'vitest'
 import { type Citation, findCitations, findProblems, readCitations } from './coverage.ts'
+import { featurePlaces, findOverdue } from './features.ts'
 import { type Requirement, requirements } from './requirements.ts'
 
 test('every rule is either verified by a test that cites it, or pending', () => {
@@ -7,15 +9,21 @@ test('every rule is either verified by a test that cites it, or pending', () => 
   expect([...problems, ...findProblems(requirements, citations)]).toEqual([])
 })
 
+test('no rule waits for a feature that is there', () => {
+  const paths = Object.values(routes).map(({ path }) => path)
+  expect(findOverdue(requirements, paths)).toEqual([])
+})
+
+const rule = (id: string, more: Partial<Requirement> = {}): Requirement => ({
+  id,
+  area: 'keys',
+  line: 1,
+  rule: 'It is so.',
+  kind: 'state',
+  ...more,
+})
+
 describe('the check finds planted mistakes', () => {
-  const rule = (id: string, more: Partial<Requirement> = {}): Requirement => ({
-    id,
-    area: 'keys',
-    line: 1,
-    rule: 'It is so.',
-    kind: 'state',
-    ...more,
-  })
   const citation = (id: string, stackOnly = false): Citation => ({ id, stackOnly, place: 'a.test.ts:1' })
 
   test('nothing to say about a manifest and tests that agree', () => {
@@ -52,6 +60,35 @@ describe('the check finds planted mistakes', () => {
     ],
   ])('%s', (_mistake, manifest, citations, problem) => {
     expect(findProblems(manifest, citations)).toEqual([expect.stringMatching(problem)])
+  })
+})
+
+describe('the check of features finds planted mistakes', () => {
+  const places = { skills: ['/api/v1/skills', '/api/v1/marketplace'], mcp: ['/mcp'] }
+  const waiting = [rule('keys:a', { pending: 'skills' }), rule('keys:b', { pending: 'mcp' }), rule('keys:c')]
+
+  test.each<[state: string, paths: string[]]>([
+    ['none of its routes', []],
+    ['some of its routes', ['/api/v1/skills', '/api/v1/skills/:slug']],
+  ])('nothing to say while a feature has %s', (_state, paths) => {
+    expect(findOverdue(waiting, paths, places)).toEqual([])
+  })
+
+  test.each<[mistake: string, paths: string[], problem: string]>([
+    [
+      'a rule that waits for routes that are there',
+      ['/api/v1/skills/:slug/run', '/api/v1/marketplace/skills'],
+      'keys:a: pending, yet skills has its routes',
+    ],
+    ['a rule that waits for a feature of one route', ['/mcp'], 'keys:b: pending, yet mcp has its routes'],
+    ['a route of no feature', ['/api/v1/new'], '/api/v1/new: a route of no feature'],
+    ['a route that only begins like one', ['/mcpx'], '/mcpx: a route of no feature'],
+  ])('%s', (_mistake, paths, problem) => {
+    expect(findOverdue(waiting, paths, places)).toEqual([problem])
+  })
+
+  test('no feature is without a place', () => {
+    for (const [feature, own] of Object.entries(featurePlaces)) expect(own, feature).not.toEqual([])
   })
 })
 

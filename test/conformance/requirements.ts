@@ -1,6 +1,9 @@
 // The specification's rules as data. Each one is either verified by a test that cites its id, or pending with
 // the feature it waits for.
 import { activation } from './requirements/activation.ts'
+import { activity } from './requirements/activity.ts'
+import { agents } from './requirements/agents.ts'
+import { approvals } from './requirements/approvals.ts'
 import { artifacts } from './requirements/artifacts.ts'
 import { auth } from './requirements/auth.ts'
 import { billing } from './requirements/billing.ts'
@@ -17,6 +20,7 @@ import { limits } from './requirements/limits.ts'
 import { marketplace } from './requirements/marketplace.ts'
 import { mcp } from './requirements/mcp.ts'
 import { oauth } from './requirements/oauth.ts'
+import { passkeys } from './requirements/passkeys.ts'
 import { permission } from './requirements/permission.ts'
 import { queue } from './requirements/queue.ts'
 import { rateLimit } from './requirements/rate-limit.ts'
@@ -43,6 +47,10 @@ export const requirements: readonly Requirement[] = [
   ...scopes,
   ...consent,
   ...permission,
+  ...approvals,
+  ...passkeys,
+  ...agents,
+  ...activity,
   ...oauth,
   ...marketplace,
   ...skills,

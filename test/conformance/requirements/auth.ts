@@ -15,7 +15,6 @@ export const auth = [
     rule: 'An unactivated key is 403 FORBIDDEN on all routes that need a credential but three: agents/connect and its poll serve it, agents/request-permission answers 409 ACTIVATION_REQUIRED.',
     kind: 'error',
     decided: true,
-    pending: 'permissions',
   },
   {
     id: 'auth:convention:either-header',
@@ -44,7 +43,7 @@ export const auth = [
     line: 430,
     rule: 'An access token from POST /oauth/token authenticates REST calls when sent as Authorization: Bearer: GET /workspaces is 200.',
     kind: 'header',
-    pending: 'permissions',
+    needs: 'provider',
   },
   {
     id: 'auth:token:issued-by-sign-in',
@@ -83,7 +82,6 @@ export const auth = [
     line: 439,
     rule: 'A key lacking the scope that a route asks for gets 403 FORBIDDEN and error.message contains that scope id: GET /profile with agent:list alone names profile:read.',
     kind: 'error',
-    pending: 'permissions',
   },
   {
     id: 'auth:scope:route-map-execute',
@@ -127,7 +125,6 @@ export const auth = [
     rule: 'Approving a sensitive scope such as tool:execute without device_auth is 403 with details.device_auth_required: true, and the consent or request stays pending.',
     kind: 'security',
     decided: true,
-    pending: 'permissions',
   },
   {
     id: 'auth:reject:missing',
@@ -149,7 +146,7 @@ export const auth = [
     line: 459,
     rule: 'Authorization: Bearer with junk, or with an access token that was revoked or has run out, is 401 UNAUTHORIZED.',
     kind: 'error',
-    pending: 'permissions',
+    needs: 'clock',
   },
   {
     id: 'auth:reject:invalid-key',
@@ -178,7 +175,7 @@ export const auth = [
     id: 'auth:session-only:key-403',
     area: 'auth',
     line: 437,
-    rule: 'Even a * key is 403 FORBIDDEN where only a session may act: /keys with GET, POST, PATCH, DELETE and rotate, activate confirm, lookup and deny, /workspaces/current/members.',
+    rule: 'Even a * key is 403 FORBIDDEN where only a session may act: /keys with GET, POST, PATCH, DELETE and rotate, activate confirm, lookup and deny, /workspaces/current/members, by-code, approve and deny of consents and permission requests, DELETE of a scope, /approvals, /passkeys, /oauth/clients.',
     kind: 'security',
     decided: true,
   },
@@ -189,7 +186,7 @@ export const auth = [
     rule: 'An OAuth token is 403 FORBIDDEN on session-only routes: /keys, members, activate confirm/lookup/deny, by-code, consent and permission approve/deny, DELETE of a scope, /approvals, /passkeys, /oauth/clients.',
     kind: 'security',
     decided: true,
-    pending: 'permissions',
+    needs: 'provider',
   },
   {
     id: 'auth:scope:refusal-heals',
@@ -198,7 +195,6 @@ export const auth = [
     rule: 'A 403 for a missing scope carries details.missing_scopes (array), details.request { method, path, body }, which sent as it is asks for that scope, and WWW-Authenticate with error="insufficient_scope".',
     kind: 'error',
     decided: true,
-    pending: 'permissions',
   },
   {
     id: 'auth:exchange:answer',
@@ -232,5 +228,13 @@ export const auth = [
     kind: 'limit',
     decided: true,
     needs: 'clock',
+  },
+  {
+    id: 'auth:scope:route-map-profile',
+    area: 'auth',
+    line: 439,
+    rule: 'GET /profile needs profile:read, GET /profile/search profile:search and PATCH /profile profile:write, each that scope alone; a session and a * key need none.',
+    kind: 'security',
+    decided: true,
   },
 ] as const satisfies readonly Requirement[]

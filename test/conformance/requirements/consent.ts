@@ -7,7 +7,6 @@ export const consent = [
     line: 89,
     rule: 'link_code matches ^[A-Z2-9]{4}-[A-Z2-9]{4}$, and typed into the app (POST /agents/connect/by-code) it finds its consent.',
     kind: 'format',
-    pending: 'permissions',
   },
   {
     id: 'consent:status:enum',
@@ -15,7 +14,6 @@ export const consent = [
     line: 91,
     rule: 'Polls of consents and permission requests say pending, granted, denied or expired and nothing else; active and already_granted are answers of the POSTs, which never say granted.',
     kind: 'field',
-    pending: 'permissions',
   },
   {
     id: 'consent:activation:first-approval-activates',
@@ -23,7 +21,6 @@ export const consent = [
     line: 255,
     rule: 'When the first consent of an unactivated key is approved, GET /workspaces with it turns from 403 to 200 and connect for the approved scopes is 200 active.',
     kind: 'state',
-    pending: 'permissions',
   },
   {
     id: 'consent:unactivated:connect-allowed',
@@ -32,7 +29,6 @@ export const consent = [
     rule: 'With an unactivated key POST /agents/connect is 202 and the poll of that consent is 200.',
     kind: 'state',
     decided: true,
-    pending: 'permissions',
   },
   {
     id: 'consent:state:pending-to-granted',
@@ -40,7 +36,6 @@ export const consent = [
     line: 264,
     rule: 'After POST /agents/connect/:consentId/approve, or the approve of a permission request, its poll turns from pending to granted.',
     kind: 'state',
-    pending: 'permissions',
   },
   {
     id: 'consent:grant:subset-possible',
@@ -48,7 +43,6 @@ export const consent = [
     line: 264,
     rule: 'Of three scopes asked for, the person may approve one: the poll is granted and its scopes hold that one and neither of the others.',
     kind: 'state',
-    pending: 'permissions',
   },
   {
     id: 'consent:state:pending-to-denied',
@@ -56,7 +50,6 @@ export const consent = [
     line: 265,
     rule: 'After deny, for a consent as for a permission request, the poll is { status: "denied" }, with deny_reason if the person gave one.',
     kind: 'state',
-    pending: 'permissions',
   },
   {
     id: 'consent:denied:key-stays-unactivated',
@@ -64,7 +57,6 @@ export const consent = [
     line: 265,
     rule: 'If the first consent of a key is denied, the key is still 403 on GET /workspaces, and POST /agents/connect can be called again (202).',
     kind: 'state',
-    pending: 'permissions',
   },
   {
     id: 'consent:state:pending-to-expired',
@@ -73,7 +65,6 @@ export const consent = [
     rule: 'A consent or permission request left unanswered polls as { status: "expired" } once 600 s have passed.',
     kind: 'state',
     needs: 'clock',
-    pending: 'permissions',
   },
   {
     id: 'consent:state:lifetime-600',
@@ -82,7 +73,6 @@ export const consent = [
     rule: 'In by-code, expires_at lies exactly 600 s after created_at.',
     kind: 'limit',
     decided: true,
-    pending: 'permissions',
   },
   {
     id: 'consent:state:settled-conflict',
@@ -90,7 +80,6 @@ export const consent = [
     line: 268,
     rule: 'Approving twice, and denying after an approval, is 409 CONFLICT with the present state in the message, and the scopes do not change.',
     kind: 'error',
-    pending: 'permissions',
   },
   {
     id: 'consent:race:approve-deny',
@@ -98,7 +87,6 @@ export const consent = [
     line: 268,
     rule: 'approve and deny of one consent sent together give one 200 and one 409, over many rounds; the poll agrees with the 200.',
     kind: 'race',
-    pending: 'permissions',
   },
   {
     id: 'consent:connect:requested-scopes-optional',
@@ -106,7 +94,6 @@ export const consent = [
     line: 318,
     rule: 'POST /agents/connect works with no body, with {} and with requestedScopes: []; a plain string in place of the array is 400 INVALID_INPUT.',
     kind: 'field',
-    pending: 'permissions',
   },
   {
     id: 'consent:connect:default-scopes',
@@ -114,7 +101,6 @@ export const consent = [
     line: 318,
     rule: "Without requestedScopes, or with an empty array, exactly profile:read and agent:list are asked for: approved in full by an unactivated key's owner, the poll's scopes are those two.",
     kind: 'field',
-    pending: 'permissions',
   },
   {
     id: 'consent:connect:active-200',
@@ -122,7 +108,6 @@ export const consent = [
     line: 318,
     rule: 'When an active key already has all it asks for, POST /agents/connect is 200 with status "active" and its scopes, and without consent_id.',
     kind: 'status',
-    pending: 'permissions',
   },
   {
     id: 'consent:connect:wildcard-always-consent',
@@ -130,7 +115,6 @@ export const consent = [
     line: 318,
     rule: 'A * key that connects, even for profile:read alone, gets 202 pending with a consent_id and never 200 active.',
     kind: 'state',
-    pending: 'permissions',
   },
   {
     id: 'consent:connect:pending-202',
@@ -138,7 +122,6 @@ export const consent = [
     line: 318,
     rule: 'For a scope not held POST /agents/connect is 202 with status "pending", strings consent_id, link_code and poll_url, and the number poll_interval_seconds.',
     kind: 'status',
-    pending: 'permissions',
   },
   {
     id: 'consent:connect:poll-url-works',
@@ -146,7 +129,6 @@ export const consent = [
     line: 318,
     rule: 'GET of the poll_url returned by connect, with the same key, is 200 { status: "pending" }.',
     kind: 'field',
-    pending: 'permissions',
   },
   {
     id: 'consent:connect:poll-interval',
@@ -155,7 +137,6 @@ export const consent = [
     rule: 'poll_interval_seconds in the 202 of connect is 2.',
     kind: 'limit',
     decided: true,
-    pending: 'permissions',
   },
   {
     id: 'consent:connect:partial-cover-202',
@@ -163,7 +144,6 @@ export const consent = [
     line: 318,
     rule: 'A key that has profile:read and connects for profile:read plus agent:list gets 202 pending, not 200 active.',
     kind: 'state',
-    pending: 'permissions',
   },
   {
     id: 'consent:poll:statuses',
@@ -172,7 +152,6 @@ export const consent = [
     rule: 'The connect poll is just { status } while pending and when denied (deny_reason aside) or expired; granted alone has scopes, an array of strings.',
     kind: 'field',
     needs: 'clock',
-    pending: 'permissions',
   },
   {
     id: 'consent:poll:scopes-re-read',
@@ -180,7 +159,6 @@ export const consent = [
     line: 319,
     rule: 'A granted poll reads scopes from the key each time: after two were approved and one was deleted from the key, it lists one.',
     kind: 'state',
-    pending: 'permissions',
   },
   {
     id: 'consent:poll:unknown-404',
@@ -188,7 +166,6 @@ export const consent = [
     line: 319,
     rule: 'GET /agents/connect/poll/ with a random consent id is 404 NOT_FOUND.',
     kind: 'error',
-    pending: 'permissions',
   },
   {
     id: 'consent:poll:other-key-404',
@@ -196,7 +173,6 @@ export const consent = [
     line: 319,
     rule: 'Polling the consent of key A with key B, even of the same workspace and owner, is 404 with the very body of a random id.',
     kind: 'security',
-    pending: 'permissions',
   },
   {
     id: 'consent:by-code:resolve',
@@ -206,7 +182,6 @@ export const consent = [
     kind: 'field',
     decided: true,
     needs: 'clock',
-    pending: 'permissions',
   },
   {
     id: 'consent:by-code:app-only',
@@ -215,15 +190,13 @@ export const consent = [
     rule: 'POST /agents/connect/by-code with a valid link_code and an API key in place of a session is 403 FORBIDDEN and reveals nothing of the consent.',
     kind: 'security',
     decided: true,
-    pending: 'permissions',
   },
   {
     id: 'consent:connect:narrowing-replaces-wildcard',
     area: 'consent',
     line: 432,
-    rule: 'When a * key\'s consent for profile:read is approved, its scopes are exactly ["profile:read"]: the * is gone and a route needing tool:execute is 403 naming it.',
+    rule: 'When a * key\'s consent for profile:read is approved, its scopes are exactly ["profile:read"]: the * is gone and a route needing another scope (PATCH /profile: profile:write) is 403 naming it.',
     kind: 'security',
-    pending: 'permissions',
   },
   {
     id: 'consent:connect:unknown-scope-400',
@@ -231,6 +204,69 @@ export const consent = [
     line: 536,
     rule: 'POST /agents/connect with requestedScopes ["nope"] is 400 INVALID_INPUT and makes no consent.',
     kind: 'error',
-    pending: 'permissions',
+  },
+  {
+    id: 'consent:connect:coalesced',
+    area: 'consent',
+    line: 318,
+    rule: 'While a consent waits, the same key asking for the same scopes, in any order, gets the same answer; other scopes, another key, or asking after the decision give another consent_id.',
+    kind: 'state',
+    decided: true,
+  },
+  {
+    id: 'consent:pending:cap-five',
+    area: 'consent',
+    line: 320,
+    rule: 'A key has at most 5 undecided consents and permission requests together: a sixth is 429 RATE_LIMITED with retry-after until one is decided; a repeated question is no sixth.',
+    kind: 'limit',
+    decided: true,
+  },
+  {
+    id: 'consent:poll:long-poll',
+    area: 'consent',
+    line: 319,
+    rule: 'A poll with ?wait=1..25 answers as soon as the person has decided, and pending when that many seconds are over; beyond 25 it is 400 INVALID_INPUT.',
+    kind: 'state',
+    decided: true,
+  },
+  {
+    id: 'consent:by-code:misses-count-together',
+    area: 'consent',
+    line: 322,
+    rule: 'Wrong codes at by-code, lookup, confirm and deny count together: after 10 of them all are 429 RATE_LIMITED for that person, also for a right code, and for nobody else.',
+    kind: 'security',
+    decided: true,
+  },
+  {
+    id: 'consent:approve:never-more-than-asked',
+    area: 'consent',
+    line: 264,
+    rule: 'Approving a scope that was not asked for, * included, or no scope at all is 400 INVALID_INPUT; the consent stays pending and the key as it was.',
+    kind: 'security',
+    decided: true,
+  },
+  {
+    id: 'consent:approve:adds',
+    area: 'consent',
+    line: 318,
+    rule: 'On a key without * an approved consent adds to the scopes it has.',
+    kind: 'state',
+    decided: true,
+  },
+  {
+    id: 'consent:approve:modes',
+    area: 'consent',
+    line: 322,
+    rule: 'An approval writes the scopes to the key unless modes says otherwise: one approved as session works, shows up in agents/me as such and is not among the scopes of the poll; an unknown mode is 400.',
+    kind: 'state',
+    decided: true,
+  },
+  {
+    id: 'consent:approve:owner-only',
+    area: 'consent',
+    line: 322,
+    rule: 'Approve, deny and challenge of a consent or permission request by anybody but the owner of the key, a member of its workspace included, is 404 with the body of a random id, and it stays pending.',
+    kind: 'security',
+    decided: true,
   },
 ] as const satisfies readonly Requirement[]

@@ -7,7 +7,6 @@ export const controlPlane = [
     line: 359,
     rule: 'GET /events/subscribe-url answers a string url of scheme ws or wss and a number expiresInMs.',
     kind: 'field',
-    pending: 'permissions',
   },
   {
     id: 'control-plane:socket:open',
@@ -15,7 +14,6 @@ export const controlPlane = [
     line: 493,
     rule: 'A plain WebSocket client that sends no extra headers is upgraded (101) at the url of GET /events/subscribe-url and stays connected.',
     kind: 'state',
-    pending: 'permissions',
   },
   {
     id: 'control-plane:event:bare-json',
@@ -23,7 +21,6 @@ export const controlPlane = [
     line: 493,
     rule: 'Each message on the socket parses to one JSON object whose own member type is the event name; there is no wrapper around it.',
     kind: 'format',
-    pending: 'permissions',
   },
   {
     id: 'control-plane:channel:from-credential',
@@ -31,7 +28,6 @@ export const controlPlane = [
     line: 493,
     rule: "Adding or changing a workspace or channel parameter in the socket URL's query is refused or changes nothing: the socket gets the events of its own credential only.",
     kind: 'security',
-    pending: 'permissions',
   },
   {
     id: 'control-plane:signature:five-minutes',
@@ -40,7 +36,6 @@ export const controlPlane = [
     rule: 'A socket URL opens up to 300000 ms after it was issued (at 299 s yes) and is refused at the upgrade later (at 301 s no).',
     kind: 'limit',
     needs: 'clock',
-    pending: 'permissions',
   },
   {
     id: 'control-plane:signature:checked-only-at-upgrade',
@@ -49,7 +44,6 @@ export const controlPlane = [
     rule: 'A socket opened in time goes on receiving events when its URL is more than 5 minutes old.',
     kind: 'state',
     needs: 'clock',
-    pending: 'permissions',
   },
   {
     id: 'control-plane:signature:tampered',
@@ -57,7 +51,6 @@ export const controlPlane = [
     line: 493,
     rule: 'A socket URL with one character of its signature or of its expiry changed is not upgraded: no 101.',
     kind: 'security',
-    pending: 'permissions',
   },
   {
     id: 'control-plane:isolation:own-workspace-only',
@@ -122,6 +115,29 @@ export const controlPlane = [
     line: 570,
     rule: 'expiresInMs of GET /events/subscribe-url is the number 300000.',
     kind: 'limit',
-    pending: 'permissions',
+  },
+  {
+    id: 'control-plane:event:approvals',
+    area: 'control-plane',
+    line: 503,
+    rule: 'A new consent or permission request is announced as approval-requested and its decision as approval-resolved, once each, with type, id, workspaceId, at, approvalId and kind, the latter also with status.',
+    kind: 'event',
+    decided: true,
+  },
+  {
+    id: 'control-plane:approvals:follow-the-person',
+    area: 'control-plane',
+    line: 503,
+    rule: "A session's socket gets approval-* events of all the person's workspaces, once each; a key's socket those of its own workspace only.",
+    kind: 'security',
+    decided: true,
+  },
+  {
+    id: 'control-plane:revocation:closes',
+    area: 'control-plane',
+    line: 253,
+    rule: 'Revoking a key, and signing out, closes the sockets of that credential within 3 s, and no others; its unused socket URL opens nothing.',
+    kind: 'security',
+    decided: true,
   },
 ] as const satisfies readonly Requirement[]

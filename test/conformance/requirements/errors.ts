@@ -92,7 +92,6 @@ export const errors = [
     line: 531,
     rule: 'An unactivated key, a missing scope and x-workspace-id of a workspace one is not in are each 403 with error.code FORBIDDEN.',
     kind: 'error',
-    pending: 'permissions',
   },
   {
     id: 'errors:code:not-found',

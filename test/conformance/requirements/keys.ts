@@ -105,7 +105,6 @@ export const keys = [
     line: 31,
     rule: 'A scope approved for one key by two consents still appears a single time in the scopes of the connect poll and of GET /keys.',
     kind: 'field',
-    pending: 'permissions',
   },
   {
     id: 'keys:scopes:wildcard-full-access',
@@ -129,7 +128,6 @@ export const keys = [
     line: 32,
     rule: 'DELETE /agents/:keyId/scopes/:scope removes that scope alone: of two scopes on a key the deleted one is 403 afterwards and the other still works.',
     kind: 'state',
-    pending: 'permissions',
   },
   {
     id: 'keys:activity:labels',
@@ -211,7 +209,6 @@ export const keys = [
     rule: 'POST /keys with an unknown id in scopes is 400 INVALID_INPUT and creates no key.',
     kind: 'error',
     decided: true,
-    pending: 'permissions',
   },
   {
     id: 'keys:create:idempotent-repeat',

@@ -7,7 +7,6 @@ export const permission = [
     line: 320,
     rule: 'POST /agents/request-permission without scope, or with an id that no scope has, is 400 INVALID_INPUT.',
     kind: 'field',
-    pending: 'permissions',
   },
   {
     id: 'permission:request:mode-field',
@@ -15,7 +14,6 @@ export const permission = [
     line: 320,
     rule: 'mode in a permission request may be persistent, session or one_time, and the granted poll reports the very mode that was asked for.',
     kind: 'field',
-    pending: 'permissions',
   },
   {
     id: 'permission:request:mode-default-session',
@@ -24,7 +22,6 @@ export const permission = [
     rule: 'A request without mode, or with an unknown one such as "forever", is accepted; approved without a mode, its poll says session.',
     kind: 'field',
     decided: true,
-    pending: 'permissions',
   },
   {
     id: 'permission:request:reason-required',
@@ -32,7 +29,6 @@ export const permission = [
     line: 320,
     rule: 'POST /agents/request-permission without reason, or with reason "", is 400 INVALID_INPUT.',
     kind: 'error',
-    pending: 'permissions',
   },
   {
     id: 'permission:request:reason-280',
@@ -40,7 +36,6 @@ export const permission = [
     line: 320,
     rule: 'A reason of 280 characters is accepted with 202; one of 281 is 400 INVALID_INPUT.',
     kind: 'limit',
-    pending: 'permissions',
   },
   {
     id: 'permission:request:already-granted',
@@ -48,7 +43,6 @@ export const permission = [
     line: 320,
     rule: 'A request for a scope the key holds, by a live session grant too, is 200 and equals { status: "already_granted", grant_token: null }.',
     kind: 'status',
-    pending: 'permissions',
   },
   {
     id: 'permission:request:wildcard-already-granted',
@@ -56,7 +50,6 @@ export const permission = [
     line: 320,
     rule: 'With a * key a request for any scope, such as tool:execute, is 200 already_granted.',
     kind: 'status',
-    pending: 'permissions',
   },
   {
     id: 'permission:request:pending-202',
@@ -64,7 +57,6 @@ export const permission = [
     line: 320,
     rule: 'A request for a scope not held is 202 with status "pending", strings request_id and poll_url and the number poll_interval_seconds.',
     kind: 'status',
-    pending: 'permissions',
   },
   {
     id: 'permission:request:activation-required',
@@ -72,7 +64,6 @@ export const permission = [
     line: 320,
     rule: 'POST /agents/request-permission with an unactivated key is 409 and error.code is ACTIVATION_REQUIRED.',
     kind: 'error',
-    pending: 'permissions',
   },
   {
     id: 'permission:poll:statuses',
@@ -81,7 +72,6 @@ export const permission = [
     rule: "The poll at a permission request's poll_url is 200 with status pending, denied, expired or granted, as the request went.",
     kind: 'field',
     needs: 'clock',
-    pending: 'permissions',
   },
   {
     id: 'permission:poll:granted-time-boxed',
@@ -89,7 +79,6 @@ export const permission = [
     line: 321,
     rule: 'After approval as session or one_time the poll has status granted, that mode, and expires_at as an ISO 8601 time in the future.',
     kind: 'field',
-    pending: 'permissions',
   },
   {
     id: 'permission:poll:granted-persistent',
@@ -97,7 +86,6 @@ export const permission = [
     line: 321,
     rule: 'After approval as persistent the poll has status granted and mode persistent; expires_at is missing or null.',
     kind: 'field',
-    pending: 'permissions',
   },
   {
     id: 'permission:poll:expires-at-null',
@@ -105,7 +93,6 @@ export const permission = [
     line: 321,
     rule: 'A granted poll in session or one_time mode always has the member expires_at, holding an ISO 8601 time, or null where no expiry is recorded; no other type occurs.',
     kind: 'field',
-    pending: 'permissions',
   },
   {
     id: 'permission:delete-scope:answer',
@@ -114,7 +101,6 @@ export const permission = [
     rule: 'DELETE /agents/:keyId/scopes/:scope by the owner is 200 with success: true, key_id and the scopes that are left.',
     kind: 'field',
     decided: true,
-    pending: 'permissions',
   },
   {
     id: 'permission:delete-scope:voids-grants',
@@ -123,15 +109,13 @@ export const permission = [
     rule: 'Deleting a scope also ends its session and one_time grants: a call that passed on a session grant is 403 afterwards.',
     kind: 'state',
     decided: true,
-    pending: 'permissions',
   },
   {
     id: 'permission:delete-scope:foreign-key-404',
     area: 'permission',
     line: 323,
-    rule: 'DELETE of a scope on a key of another person or workspace is 404 NOT_FOUND, and that key still has the scope.',
+    rule: 'DELETE of a scope on a key of another person, in a shared workspace or another, is 404 NOT_FOUND, and that key still has the scope.',
     kind: 'security',
-    pending: 'permissions',
   },
   {
     id: 'permission:grant:retry-same-key',
@@ -139,7 +123,6 @@ export const permission = [
     line: 325,
     rule: 'After an approval in any of the three modes the refused call, repeated with x-api-key and nothing added, passes the scope check.',
     kind: 'state',
-    pending: 'permissions',
   },
   {
     id: 'permission:grant:persistent-merged',
@@ -147,7 +130,6 @@ export const permission = [
     line: 325,
     rule: 'A persistent grant adds to what the key has: afterwards connect for the old and the new scope together is 200 active listing both.',
     kind: 'state',
-    pending: 'permissions',
   },
   {
     id: 'permission:grant:session-and-one-time-not-in-key',
@@ -155,7 +137,6 @@ export const permission = [
     line: 325,
     rule: 'Scopes granted as session or one_time do not show up in the scopes of connect answers and polls, although guarded calls pass.',
     kind: 'state',
-    pending: 'permissions',
   },
   {
     id: 'permission:request:activation-url',
@@ -163,7 +144,6 @@ export const permission = [
     line: 532,
     rule: 'The 409 ACTIVATION_REQUIRED has details.activation_url, a path that ends in /api/v1/agents/connect.',
     kind: 'error',
-    pending: 'permissions',
   },
   {
     id: 'permission:poll:unknown-or-foreign-404',
@@ -171,6 +151,45 @@ export const permission = [
     line: 533,
     rule: 'Polling a random request id, or the request of another key, is 404 NOT_FOUND with the same body.',
     kind: 'error',
-    pending: 'permissions',
+  },
+  {
+    id: 'permission:request:coalesced',
+    area: 'permission',
+    line: 320,
+    rule: 'While a permission request waits, the same key asking for the same scope and mode with the same reason and action gets the same request_id; any difference, or another key, makes another.',
+    kind: 'state',
+    decided: true,
+  },
+  {
+    id: 'permission:request:unused-one-time-not-held',
+    area: 'permission',
+    line: 320,
+    rule: 'A one_time grant that was not used yet does not count as held: asking again is 202.',
+    kind: 'state',
+    decided: true,
+  },
+  {
+    id: 'permission:approve:mode-overrides',
+    area: 'permission',
+    line: 321,
+    rule: 'The mode in the approval replaces the one asked for; the answer is { success: true, mode, expires_at } and the poll agrees. An unknown mode is 400 INVALID_INPUT.',
+    kind: 'state',
+    decided: true,
+  },
+  {
+    id: 'permission:grant:bound-to-request',
+    area: 'permission',
+    line: 325,
+    rule: 'With action.request a one_time grant covers that method, path with query and body (by SHA-256) alone: anything else is 403 and does not spend it.',
+    kind: 'security',
+    decided: true,
+  },
+  {
+    id: 'permission:delete-scope:wildcard',
+    area: 'permission',
+    line: 323,
+    rule: 'Removing * leaves an active key with no scopes: guarded routes are 403, others work, and it can ask for scopes.',
+    kind: 'state',
+    decided: true,
   },
 ] as const satisfies readonly Requirement[]

@@ -6,6 +6,10 @@ type Area =
   | 'scopes'
   | 'consent'
   | 'permission'
+  | 'approvals'
+  | 'passkeys'
+  | 'agents'
+  | 'activity'
   | 'oauth'
   | 'marketplace'
   | 'skills'
@@ -64,8 +68,11 @@ export interface Requirement {
   kind: Kind
   /** The specification leaves it open and we settled it. */
   decided?: true
-  /** What a test needs besides HTTP: a shifted clock (or a wait of minutes), or a part made to fail. */
-  needs?: 'clock' | 'fault'
+  /**
+   * What a test needs besides HTTP: a shifted clock (or a wait of minutes), a part made to fail, or an identity
+   * provider at which anybody can sign in.
+   */
+  needs?: 'clock' | 'fault' | 'provider'
   /** No test cites the rule yet; it waits for this feature. */
   pending?: Feature
 }

@@ -7,7 +7,6 @@ export const scopes = [
     line: 51,
     rule: 'POST /agents/request-permission knows read, search and write of profile, read and write of memory and of workspace:files, tool:execute, list and message of agent, and billing:read: 200 or 202 each, never 400.',
     kind: 'field',
-    pending: 'permissions',
   },
   {
     id: 'scopes:sensitive:table',
@@ -15,7 +14,6 @@ export const scopes = [
     line: 51,
     rule: 'by-code marks sensitive: true on the write scopes of profile, memory and workspace:files, connector:<app>:exec, agent:message, tool:execute and trace:read, and false on all others, trace:write included.',
     kind: 'security',
-    pending: 'permissions',
   },
   {
     id: 'scopes:known:connector',
@@ -23,7 +21,6 @@ export const scopes = [
     line: 54,
     rule: 'connector:github:read and connector:github:exec can be requested (any app identifier in the middle); connector::read and connector:github:delete are each 400 INVALID_INPUT.',
     kind: 'field',
-    pending: 'permissions',
   },
   {
     id: 'scopes:tool-execute:bare-covers-any-skill',
@@ -39,7 +36,7 @@ export const scopes = [
     line: 58,
     rule: 'An OAuth authorization for "trace:write trace:read" is accepted and the token answer\'s scope lists both.',
     kind: 'field',
-    pending: 'permissions',
+    needs: 'provider',
   },
   {
     id: 'scopes:mode:persistent-until-revoked',
@@ -47,7 +44,6 @@ export const scopes = [
     line: 66,
     rule: "A scope approved as persistent joins the key's own scopes (the connect poll lists it), serves any number of calls, and is 403 again only after DELETE /agents/:keyId/scopes/:scope.",
     kind: 'state',
-    pending: 'permissions',
   },
   {
     id: 'scopes:mode:session-one-hour',
@@ -56,7 +52,6 @@ export const scopes = [
     rule: 'A session grant has expires_at 3600 s ahead (give or take 5): the guarded call passes until then and is 403 afterwards until approved anew.',
     kind: 'limit',
     needs: 'clock',
-    pending: 'permissions',
   },
   {
     id: 'scopes:mode:one-time-single-use',
@@ -64,7 +59,6 @@ export const scopes = [
     line: 68,
     rule: 'After a one_time approval the first call that needs the scope passes and the second is 403 FORBIDDEN; calls that do not need the scope leave the grant unspent.',
     kind: 'security',
-    pending: 'permissions',
   },
   {
     id: 'scopes:mode:one-time-atomic',
@@ -73,7 +67,6 @@ export const scopes = [
     rule: 'Of twenty simultaneous guarded calls on a single one_time grant one passes the scope check and nineteen are 403.',
     kind: 'race',
     decided: true,
-    pending: 'permissions',
   },
   {
     id: 'scopes:mode:one-time-short-lived',
@@ -83,7 +76,6 @@ export const scopes = [
     kind: 'limit',
     decided: true,
     needs: 'clock',
-    pending: 'permissions',
   },
   {
     id: 'scopes:mode:one-time-opt-in',
@@ -91,7 +83,6 @@ export const scopes = [
     line: 68,
     rule: 'With mode left out of both the request and the approval, for sensitive and other scopes alike, the granted mode is never one_time.',
     kind: 'security',
-    pending: 'permissions',
   },
   {
     id: 'scopes:mode:default-scope-aware',
@@ -100,7 +91,6 @@ export const scopes = [
     rule: 'default_mode in the requested_scopes of by-code is persistent for profile:read, as for every non-sensitive scope, and session for tool:execute, as for every sensitive one.',
     kind: 'field',
     decided: true,
-    pending: 'permissions',
   },
   {
     id: 'scopes:unknown:refused',
@@ -108,7 +98,6 @@ export const scopes = [
     line: 320,
     rule: 'POST /agents/request-permission for "root:everything" with a valid reason is 400 INVALID_INPUT.',
     kind: 'error',
-    pending: 'permissions',
   },
   {
     id: 'scopes:tool-execute:one-skill',

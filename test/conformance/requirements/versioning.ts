@@ -14,7 +14,6 @@ export const versioning = [
     line: 590,
     rule: 'GET /oauth/authorize exists, while the same path below /api/v1 is 404.',
     kind: 'format',
-    pending: 'permissions',
   },
   {
     id: 'versioning:path:mcp',

@@ -1,5 +1,7 @@
+import { rm, writeFile } from 'node:fs/promises'
 import { pause } from './client.ts'
 import { withDatabase } from './database.ts'
+import { stack } from './stack-only.ts'
 
 export interface Clock {
   /** Moves the clock of every process to this long after the real time. */
@@ -33,4 +35,27 @@ export function withClock<T>(work: (clock: Clock) => Promise<T>): Promise<T> {
 /** Waits until no process goes by what it remembers of a credential. */
 export function credentialsForgotten(): Promise<void> {
   return pause(believedForMs)
+}
+
+/** More than the time for which a process believes what it last read of its clock; see process-clock.ts. */
+const processClockReadMs = 60
+
+/**
+ * Moves what the processes themselves take for the time, which only signed addresses go by, and puts it right
+ * again whatever happens.
+ */
+export async function withProcessClock<T>(
+  work: (setAhead: (seconds: number) => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const { clockFile } = stack()
+  const setAhead = async (seconds: number) => {
+    await writeFile(clockFile, String(seconds * 1000))
+    await pause(processClockReadMs)
+  }
+  try {
+    return await work(setAhead)
+  } finally {
+    await rm(clockFile, { force: true })
+    await pause(processClockReadMs)
+  }
 }

@@ -1,13 +1,24 @@
 import { randomInt } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { get } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
 import { spawnStack } from '../../../stack/client.ts'
+
+export interface StackParts {
+  databaseUrl: string
+  identityUrl: string
+  /** How many milliseconds the processes' clocks are ahead is read from here. */
+  clockFile: string
+}
 
 declare module 'vitest' {
   interface ProvidedContext {
     baseUrl: string
     /** Null when the suite runs against a deployment that is not ours to disturb. */
-    stack: { databaseUrl: string; identityUrl: string } | null
+    stack: StackParts | null
     /** Whether the deployment sees the loopback address a caller chooses, so that each has windows of its own. */
     ownAddresses: boolean
   }
@@ -23,13 +34,23 @@ export async function setup({ provide }: TestProject): Promise<() => Promise<voi
     provide('ownAddresses', await seesAddresses(baseUrl))
     return async () => {}
   }
-  const stack = await spawnStack([])
+  const dir = await mkdtemp(join(tmpdir(), 'conformance-'))
+  const removeDir = () => rm(dir, { recursive: true, force: true })
+  const clockFile = join(dir, 'ahead')
+  const preload = fileURLToPath(new URL('process-clock.ts', import.meta.url))
+  const settings = [`NODE_OPTIONS=--import=${preload}`, `CLOCK_FILE=${clockFile}`]
+  const args = settings.flatMap((setting) => ['--env', setting])
+  const stack = await spawnStack(args).catch(async (error) => {
+    await removeDir()
+    throw error
+  })
   const { baseUrl, databaseUrl, identityUrl } = stack
   provide('baseUrl', baseUrl)
-  provide('stack', { databaseUrl, identityUrl })
+  provide('stack', { databaseUrl, identityUrl, clockFile })
   provide('ownAddresses', await seesAddresses(baseUrl))
   return async () => {
     await stack.stop()
+    await removeDir()
   }
 }
 

@@ -1,4 +1,5 @@
 import { inject, test } from 'vitest'
+import type { StackParts } from './global-setup.ts'
 
 /**
  * A test that needs more than HTTP: the database's clock, a part made to fail, the development identity
@@ -11,7 +12,7 @@ export function stackOnly(title: string, work: () => Promise<void>): void {
   })
 }
 
-export function stack(): { databaseUrl: string; identityUrl: string } {
+export function stack(): StackParts {
   const given = inject('stack')
   if (given === null) throw new Error('This test must be declared with stackOnly')
   return given
