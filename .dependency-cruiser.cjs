@@ -12,6 +12,7 @@ const features = [
   'consent',
   'approvals',
   'oauth',
+  'artifacts',
   'profile',
   'status',
 ]
@@ -114,6 +115,12 @@ module.exports = {
       'Database drivers only in platform/ and store.ts',
       ['pg', 'kysely', 'ioredis'],
       [`${server}/platform/`, `${server}/[^/]+/store\\.ts$`],
+    ),
+    only(
+      'storage-driver-in-platform',
+      'The S3 client only in platform/',
+      ['@aws-sdk/[^/]+'],
+      `${server}/platform/`,
     ),
     only('restate-in-engine', 'The Restate SDK only in engine/', ['@restatedev/[^/]+'], `${server}/engine/`),
     ...direction,

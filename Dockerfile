@@ -20,6 +20,8 @@ COPY packages/contract/src packages/contract/src
 COPY packages/server/package.json packages/server/
 COPY packages/server/migrations packages/server/migrations
 COPY packages/server/src packages/server/src
+# A new volume mounted here takes over the owner.
+RUN install -d -o node -g node -m 0750 /var/lib/guildhall/blobs
 # Root owns the files, so the process cannot change its own code.
 USER node
 # The API's port and the worker's.

@@ -13,6 +13,7 @@ const flags = {
   workers: { type: 'string', default: '1' },
   'no-restart': { type: 'boolean', default: false },
   limits: { type: 'string', default: 'on' },
+  s3: { type: 'boolean', default: false },
   env: { type: 'string', multiple: true, default: [] as string[] },
   help: { type: 'boolean', short: 'h', default: false },
 } as const
@@ -27,6 +28,7 @@ an identity provider, the API and the workers. Ctrl-C stops it and removes the f
   --api N          API processes behind one address (1)
   --workers N      worker processes behind one address (1)
   --limits off     no rate limits
+  --s3             keep blobs in OpenStack Swift over its S3 interface, not in a folder
   --env KEY=VALUE  for the API and worker processes; may be repeated
   --no-restart     leave a process that died dead
   --json           print one line of JSON when ready, and nothing else, on stdout
@@ -34,7 +36,7 @@ an identity provider, the API and the workers. Ctrl-C stops it and removes the f
 `
 
 export function parseCommandLine(args: string[]): CommandLine {
-  const { json, help, limits, env, api, workers, 'no-restart': noRestart } = parseFlags(args)
+  const { json, help, limits, s3, env, api, workers, 'no-restart': noRestart } = parseFlags(args)
   if (limits !== 'on' && limits !== 'off') throw new UsageError(`--limits takes on or off, not ${limits}`)
   return {
     help,
@@ -44,6 +46,7 @@ export function parseCommandLine(args: string[]): CommandLine {
       workers: parseCount('--workers', workers),
       restart: !noRestart,
       limits,
+      s3,
       env: Object.fromEntries(env.map(parseSetting)),
     },
   }

@@ -5,7 +5,7 @@ import { describeEnding, startChild } from './child.ts'
 import { logFileOf, openForTraversal, type PartOptions } from './folder.ts'
 import { claimPort, retryOnTakenPort } from './ports.ts'
 import { acceptsConnections } from './probes.ts'
-import { findPostgresPrograms, postgresUser, type User } from './programs.ts'
+import { findPostgresPrograms, lentUser, type User } from './programs.ts'
 import { baseEnv, runToEnd } from './spawn.ts'
 import { StartError } from './start-error.ts'
 
@@ -46,7 +46,7 @@ export async function startPostgres(options: PartOptions): Promise<PostgresServe
 async function createCluster({ dir, signal }: PartOptions): Promise<Cluster> {
   signal?.throwIfAborted()
   const programs = findPostgresPrograms()
-  const user = postgresUser()
+  const user = lentUser(['postgres', 'nobody'], 'PostgreSQL')
   const home = join(dir, 'postgres')
   const data = join(home, 'data')
   const passwordFile = join(home, 'password')

@@ -1,6 +1,6 @@
 import { accessSync, constants, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { StartError } from './start-error.ts'
 
 export type User = { name: string; uid: number; gid: number }
@@ -24,6 +24,17 @@ export function findRedisServer(): string {
   throw new StartError('Redis is not installed.', { hint: 'apt-get install redis-server' })
 }
 
+/** The folder of Swift's programs, which Debian has in a package per server. */
+export function findSwiftPrograms(): string {
+  const packages = ['swift-proxy', 'swift-account', 'swift-container', 'swift-object']
+  const missing = packages.filter((name) => !findOnPath(`${name}-server`))
+  const builder = findOnPath('swift-ring-builder')
+  if (!builder) missing.push('swift')
+  if (builder && missing.length === 0) return dirname(builder)
+  const hint = `apt-get install --no-install-recommends ${missing.join(' ')}`
+  throw new StartError('OpenStack Swift, which --s3 needs, is not installed.', { hint })
+}
+
 /** The platform package's own binary: npm's wrapper script would be a second process in front of it. */
 export function findRestateServer(): string {
   const platform = `@restatedev/restate-server-${process.platform}-${process.arch}`
@@ -43,17 +54,19 @@ export function findOnPath(name: string): string | undefined {
     .find(isExecutable)
 }
 
-/** PostgreSQL refuses to run as root, so root lends it another user. */
-export function postgresUser(): User | undefined {
+/** What must not or should not run as root is lent the first of these users that exists. */
+export function lentUser(names: string[], program: string): User | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
     .map((line) => line.split(':'))
     .map(([name, , uid, gid]) => ({ name: name ?? '', uid: Number(uid), gid: Number(gid) }))
-  const user = ['postgres', 'nobody'].flatMap((name) => users.filter((each) => each.name === name))[0]
+  const user = names.flatMap((name) => users.filter((each) => each.name === name))[0]
   if (user) return user
-  const hint = 'run the stack as another user than root, or add a user named postgres'
-  throw new StartError('PostgreSQL does not run as root and there is no user postgres or nobody.', { hint })
+  const hint = `run the stack as another user than root, or add a user named ${names[0]}`
+  throw new StartError(`${program} does not run as root and there is no user ${names.join(' or ')}.`, {
+    hint,
+  })
 }
 
 function installedVersions(): string[] {

@@ -5,6 +5,7 @@ import type { PostgresServer } from './postgres.ts'
 import type { RedisServer } from './redis.ts'
 import type { RestateServer } from './restate.ts'
 import type { Front } from './roles.ts'
+import type { SwiftServer } from './swift.ts'
 
 /** What has been started so far. A part is in here from the moment on in which it has to be stopped. */
 export type Running = {
@@ -12,6 +13,7 @@ export type Running = {
   postgres?: PostgresServer
   redis?: RedisServer
   restate?: RestateServer
+  swift?: SwiftServer
   front?: Front | undefined
   api: Child[]
   worker: Child[]
@@ -21,7 +23,16 @@ export type Running = {
 /** A process that is down for the moment has no id. */
 type Pid = number | null
 
-export type StackPids = { api: Pid[]; worker: Pid[]; postgres: Pid; redis: Pid; restate: Pid; identity: Pid }
+export type StackPids = {
+  api: Pid[]
+  worker: Pid[]
+  postgres: Pid
+  redis: Pid
+  restate: Pid
+  /** None when blobs are in a folder. */
+  swift: Pid[]
+  identity: Pid
+}
 
 export function pidsOf(running: Running): StackPids {
   return {
@@ -30,6 +41,7 @@ export function pidsOf(running: Running): StackPids {
     postgres: running.postgres?.pid() ?? null,
     redis: running.redis?.pid() ?? null,
     restate: running.restate?.pid() ?? null,
+    swift: running.swift?.pids() ?? [],
     identity: running.front?.identity.pid() ?? null,
   }
 }
@@ -53,6 +65,7 @@ export async function stopRoles(running: Running): Promise<void> {
 export async function stopAll(running: Running): Promise<void> {
   await stopRoles(running)
   await running.restate?.stop()
+  await running.swift?.stop()
   await running.redis?.stop()
   await running.postgres?.stop()
   running.folderIsGone = true

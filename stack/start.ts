@@ -7,9 +7,10 @@ import { startRedis } from './redis.ts'
 import { startRestate } from './restate.ts'
 import { startFront, startRoles } from './roles.ts'
 import { pidsOf, type Running, recordPids, type StackPids, stopAll, stopRoles } from './running.ts'
-import { roleSettings } from './settings.ts'
+import { roleSettings, storageSettings } from './settings.ts'
 import { baseEnv, repositoryRoot, runToEnd } from './spawn.ts'
 import { StartError } from './start-error.ts'
+import { startSwift } from './swift.ts'
 import { together } from './together.ts'
 
 type EntryPoints = { api: string; worker: string; migrate: string }
@@ -19,6 +20,8 @@ export type StackOptions = {
   workers?: number
   restart?: boolean
   limits?: 'on' | 'off'
+  /** Whether blobs are kept in a Swift, over its S3 interface, and not in the stack's folder. */
+  s3?: boolean
   /** Added to the environment of the API and worker processes. */
   env?: Record<string, string>
   entryPoints?: EntryPoints
@@ -69,6 +72,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     api: options.api ?? 1,
     workers: options.workers ?? 1,
     limits: options.limits ?? 'on',
+    s3: options.s3 ?? false,
     env: options.env ?? {},
     entryPoints: options.entryPoints ?? ownEntryPoints,
     restart,
@@ -105,10 +109,15 @@ async function startParts(running: Running, options: Settled): Promise<void> {
     timed(say, 'Redis', async () => {
       running.redis = await startRedis({ ...part, signal })
     }),
+    ...(options.s3 ? [timed(say, 'Swift', () => startStorage(running, { ...part, signal }))] : []),
     timed(say, 'identity provider', async () => {
       running.front = await startFront({ ...part, signal, api: options.api, workers: options.workers })
     }),
   ])
+}
+
+async function startStorage(running: Running, part: PartOptions): Promise<void> {
+  running.swift = await startSwift(part)
 }
 
 async function migrate(databaseUrl: string, options: Settled, signal: AbortSignal): Promise<void> {
@@ -128,7 +137,8 @@ async function startRolesOnce(running: Running, options: Settled) {
   running.front ??= await startFront({ ...part, api, workers })
   const { front } = running
   const urls = { databaseUrl: postgres.url, redisUrl: redis.url }
-  const env = { ...roleSettings({ ...urls, front, restate, limits }), ...options.env }
+  const storage = storageSettings(running.dir, running.swift)
+  const env = { ...roleSettings({ ...urls, front, restate, storage, limits }), ...options.env }
   try {
     await timed(say, `${api} API and ${workers} worker processes`, () =>
       startRoles({ ...part, front, entryPoints, env, onProcess: (role, child) => running[role].push(child) }),

@@ -39,6 +39,7 @@ Guildhall runs at ${stack.baseUrl}
   PostgreSQL         ${stack.databaseUrl}
   Redis              ${stack.redisUrl}
   Restate            ${stack.restateIngressUrl}, console ${stack.restateAdminUrl}
+  Blobs              ${stack.env['S3_ENDPOINT'] ?? stack.env['STORAGE']}
   Logs               ${join(stack.dir, 'logs')}
   Process ids        ${join(stack.dir, 'pids.json')}
 

@@ -7,6 +7,7 @@ export interface Pids {
   postgres: number
   redis: number
   restate: number
+  swift: number[]
 }
 
 /** The processes of a stack as they are now. */

@@ -1,6 +1,7 @@
 import { activationRoutes } from './activation.ts'
 import { activityRoutes } from './activity.ts'
 import { approvalRoutes } from './approvals.ts'
+import { artifactRoutes } from './artifacts.ts'
 import { consentRoutes } from './consent.ts'
 import { keyRoutes } from './keys.ts'
 import { liveRoutes } from './live-events.ts'
@@ -21,6 +22,7 @@ export const routes = defineRoutes({
   ...keyRoutes,
   ...passkeyRoutes,
   ...activationRoutes,
+  ...artifactRoutes,
   ...profileRoutes,
   ...consentRoutes,
   ...approvalRoutes,
@@ -31,6 +33,7 @@ export const routes = defineRoutes({
 export { activationRoutes } from './activation.ts'
 export { activityRoutes } from './activity.ts'
 export { approvalRoutes } from './approvals.ts'
+export { artifactRoutes, bundleLimits } from './artifacts.ts'
 export { consentRoutes } from './consent.ts'
 export { type ErrorCode, errorTable } from './errors.ts'
 export { accessOf, type KeyWish, keyRoutes } from './keys.ts'

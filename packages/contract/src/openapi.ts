@@ -89,7 +89,8 @@ function headerParameter(name: string, description: string) {
 
 function responsesOf(route: Route) {
   const answers: Record<string, unknown> = {}
-  const mediaType = route.answers === 'text' ? 'text/plain' : 'application/json'
+  const mediaTypes = { text: 'text/plain', file: 'application/octet-stream', redirect: '' }
+  const mediaType = route.answers ? mediaTypes[route.answers] : 'application/json'
   for (const [status, schema] of Object.entries(route.responses)) {
     answers[status] =
       route.answers === 'redirect'

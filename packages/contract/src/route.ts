@@ -38,8 +38,12 @@ export interface Route {
   readonly creates?: true
   /** The answer holds a secret that is shown once, so a repeated creation cannot answer it again. */
   readonly answersSecret?: true
+  /** Takes multipart/form-data beside JSON; its text fields are the body, its files come apart. */
+  readonly uploads?: true
+  /** Where the common limit of a body is too small. */
+  readonly bodyLimitBytes?: number
   /** What the answer is when it is not JSON. */
-  readonly answers?: 'redirect' | 'text'
+  readonly answers?: 'redirect' | 'text' | 'file'
 }
 
 export type Routes = Readonly<Record<string, Route>>

@@ -2,6 +2,8 @@ import { deleteOldActivations } from './activation/activation.ts'
 import { activationHandlers } from './activation/routes.ts'
 import { activityHandlers } from './activity/routes.ts'
 import { approvalHandlers } from './approvals/routes.ts'
+import { sweepBlobs } from './artifacts/artifacts.ts'
+import { artifactHandlers } from './artifacts/routes.ts'
 import { createGrants, deleteOldRequests } from './consent/consent.ts'
 import { consentHandlers } from './consent/routes.ts'
 import type { Deps } from './deps.ts'
@@ -78,6 +80,7 @@ export function createApp(deps: Deps): { server: Server; sweeps: Sweep[]; live: 
       ...consentHandlers({ check: keys, live }),
       ...approvalHandlers(),
       ...oauthHandlers(oauth),
+      ...artifactHandlers(),
       ...profileHandlers(),
       ...activityHandlers(),
     ],
@@ -91,6 +94,7 @@ export function createApp(deps: Deps): { server: Server; sweeps: Sweep[]; live: 
     { table: 'api_key_secrets', run: () => deleteEndedSecrets(db) },
     { table: 'sessions', run: () => deleteEndedSessions(db) },
     { table: 'passkey_challenges', run: () => deletePasskeyLeftovers(db) },
+    { table: 'blobs', run: () => sweepBlobs(deps) },
     { table: 'approval_requests', run: () => deleteOldRequests(db) },
     { table: 'used_addresses', run: () => deleteUsedAddresses(db) },
     { table: 'oauth_records', run: () => deleteEndedRecords(db) },

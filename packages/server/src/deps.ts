@@ -1,10 +1,13 @@
 import { createEngineClient, type EngineClient } from './engine/client.ts'
-import type { Config } from './platform/config.ts'
+import type { Config, StorageConfig } from './platform/config.ts'
 import { Database } from './platform/database.ts'
 import type { Logger } from './platform/logger.ts'
 import { createMetrics, type Metrics } from './platform/metrics.ts'
 import { RateWindows } from './platform/rate-window.ts'
 import { RedisLink } from './platform/redis.ts'
+import type { BlobStore } from './platform/storage.ts'
+import { createDirectoryStore } from './platform/storage-directory.ts'
+import { createS3Store } from './platform/storage-s3.ts'
 import { startTelemetry, type Telemetry } from './platform/telemetry.ts'
 
 /** The parts every feature works with; made once per process. */
@@ -15,6 +18,7 @@ export interface Deps {
   readonly database: Database
   readonly redis: RedisLink
   readonly rateWindows: RateWindows
+  readonly storage: BlobStore
   readonly engine: EngineClient
   readonly telemetry: Telemetry
   /** Aborted when the process begins to stop. */
@@ -31,10 +35,15 @@ export async function openDeps(config: Config, logger: Logger, stopping: AbortSi
     database: new Database({ url: config.databaseUrl, poolSize: config.databasePoolSize, logger }),
     redis,
     rateWindows: new RateWindows({ redis, onLocal: () => metrics.localLimiter.inc() }),
+    storage: openStorage(config.storage),
     engine: createEngineClient(config.restateIngressUrl),
     telemetry: await startTelemetry(config, 'api'),
     stopping,
   }
+}
+
+function openStorage(config: StorageConfig): BlobStore {
+  return config.kind === 's3' ? createS3Store(config) : createDirectoryStore(config.path)
 }
 
 export async function closeDeps({ redis, database, telemetry }: Deps): Promise<void> {

@@ -8,7 +8,6 @@ export const artifacts = [
     rule: 'POST /artifacts answers 201 with a string id and a type that is skill, workflow or file.',
     kind: 'field',
     decided: true,
-    pending: 'skills',
   },
   {
     id: 'artifacts:workflow:carries-workflow-json',

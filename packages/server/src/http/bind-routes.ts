@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Route, Routes } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
 import type { Principal } from './principal.ts'
@@ -10,6 +11,21 @@ export interface Client {
   /** The client's own claim of what it is called. */
   readonly label: string | undefined
   readonly bearer: string
+}
+
+/** A file as it came in a form; its name is whatever the client said. */
+export interface UploadedFile {
+  readonly field: string
+  readonly name: string
+  readonly bytes: Buffer
+}
+
+/** What a route that answers a file gives back. */
+export interface FileAnswer {
+  readonly stream: Readable
+  readonly sizeBytes: number
+  readonly contentType: string
+  readonly fileName: string
 }
 
 /** A creating request that may be repeated. */
@@ -26,6 +42,8 @@ export interface Call<R extends Route = Route> {
   readonly body: BodyOf<R>
   readonly principal: R['audience'] extends 'public' ? undefined : Principal
   readonly client: Client
+  /** The files of a form; undefined when the body was JSON. */
+  readonly upload: readonly UploadedFile[] | undefined
   readonly repeatable: Repeatable | undefined
   readonly deps: Deps
   /** Aborted when the client goes away. */
@@ -50,7 +68,15 @@ export function bindRoutes<R extends Routes>(routes: R, handlers: Handlers<R>): 
   }))
 }
 
-export function hashRequest(route: Route, params: unknown, body: unknown): Buffer {
+export function hashRequest(
+  route: Route,
+  params: unknown,
+  body: unknown,
+  upload: readonly UploadedFile[] = [],
+): Buffer {
   const text = JSON.stringify([route.method, route.path, params ?? null, body ?? null])
-  return createHash('sha256').update(text).digest()
+  const hash = createHash('sha256').update(text)
+  for (const { field, name, bytes } of upload)
+    hash.update(JSON.stringify([field, name, bytes.length])).update(bytes)
+  return hash.digest()
 }

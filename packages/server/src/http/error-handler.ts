@@ -2,6 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isDatabaseAway } from '../platform/database.ts'
 import { ApiError } from './api-error.ts'
 
+export const sendJson = 'Send the body as JSON with content-type application/json'
+
 interface FrameworkError extends Error {
   code?: string
   statusCode?: number
@@ -44,7 +46,7 @@ export function toApiError(error: FrameworkError): ApiError {
       return new ApiError('INVALID_INPUT', { message: 'The body is too large' })
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ApiError('INVALID_INPUT', {
-        message: 'Send the body as JSON with content-type application/json',
+        message: sendJson,
       })
   }
   const status = error.statusCode ?? 500

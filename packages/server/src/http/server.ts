@@ -1,17 +1,20 @@
 import { createHash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { bundleLimits } from '@guildhall/contract'
 import { Ajv } from 'ajv'
 import addFormatsModule from 'ajv-formats'
-import fastify, { type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import type { Deps } from '../deps.ts'
 import type { RequestSpan } from '../platform/telemetry.ts'
 import { ApiError } from './api-error.ts'
 import { type Authenticators, bearerToken } from './authenticate.ts'
 import { spendGrants } from './authorize.ts'
-import { type BoundRoute, type Call, hashRequest } from './bind-routes.ts'
+import { type BoundRoute, type Call, type FileAnswer, hashRequest, type UploadedFile } from './bind-routes.ts'
 import { admit, type EdgeContext, noNul } from './edge.ts'
-import { errorBody, writeError } from './error-handler.ts'
+import { errorBody, sendJson, writeError } from './error-handler.ts'
 import type { Grants } from './grants.ts'
+import { readMultipart } from './multipart.ts'
 import { observe } from './observe.ts'
 import type { Principal } from './principal.ts'
 import type { RawRoute } from './raw-route.ts'
@@ -25,6 +28,7 @@ declare module 'fastify' {
     scopesToSpend: readonly string[]
     /** The body as it came, for who must compare it to the byte. */
     bodyText: string
+    upload: readonly UploadedFile[] | undefined
     span: RequestSpan | undefined
   }
   interface FastifyContextConfig {
@@ -83,6 +87,7 @@ export function createServer(options: {
   app.decorateRequest('principal', undefined)
   app.decorateRequest('scopesToSpend', undefined as never)
   app.decorateRequest('bodyText', '')
+  app.decorateRequest('upload', undefined)
   app.setValidatorCompiler(({ schema, httpPart }) => validatorFor(httpPart).compile(schema as object))
   app.setErrorHandler((error, request, reply) => writeError(error as Error, request, reply))
   app.setNotFoundHandler(async (request, reply) => {
@@ -121,6 +126,7 @@ function register(app: FastifyInstance, edge: EdgeContext, bound: BoundRoute): v
     method: route.method,
     url: route.path,
     config: { bound },
+    ...(route.bodyLimitBytes ? { bodyLimit: route.bodyLimitBytes } : {}),
     schema: {
       ...(route.params ? { params: route.params } : {}),
       ...(route.query ? { querystring: route.query } : {}),
@@ -135,9 +141,10 @@ function register(app: FastifyInstance, edge: EdgeContext, bound: BoundRoute): v
       done()
     },
     handler: async (request, reply) => {
-      const answer = await bound.handler(toCall(deps, bound, request))
+      const answer = await bound.handler(toCall(deps, bound, request, reply))
       if (route.answers === 'redirect') return reply.redirect((answer as { location: string }).location, 302)
       if (route.answers === 'text') return reply.type('text/plain; version=0.0.4; charset=utf-8').send(answer)
+      if (route.answers === 'file') return sendFile(reply, answer as FileAnswer)
       if (onlyStatus !== undefined) return reply.code(onlyStatus).send(answer)
       const { status, body } = answer as { status: number; body: unknown }
       return reply.code(status).send(body)
@@ -145,7 +152,19 @@ function register(app: FastifyInstance, edge: EdgeContext, bound: BoundRoute): v
   })
 }
 
-function toCall(deps: Deps, bound: BoundRoute, request: FastifyRequest): Call {
+/** Never shown by the browser as a page of ours: what is in it is somebody else's. */
+function sendFile(reply: FastifyReply, { stream, sizeBytes, contentType, fileName }: FileAnswer) {
+  return reply
+    .headers({
+      'content-type': contentType,
+      'content-length': sizeBytes,
+      'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(fileName)}`,
+      'content-security-policy': "sandbox; default-src 'none'",
+    })
+    .send(stream)
+}
+
+function toCall(deps: Deps, bound: BoundRoute, request: FastifyRequest, reply: FastifyReply): Call {
   const { route } = bound
   return {
     route,
@@ -159,10 +178,11 @@ function toCall(deps: Deps, bound: BoundRoute, request: FastifyRequest): Call {
       label: headerText(request.headers['x-client-label']),
       bearer: bearerToken(request.headers),
     },
+    upload: request.upload,
     repeatable: route.creates ? readRepeatable(bound, request) : undefined,
     deps,
     get signal() {
-      return signalOf(request)
+      return signalOf(reply)
     },
   }
 }
@@ -181,9 +201,10 @@ async function spend(edge: EdgeContext, request: FastifyRequest): Promise<void> 
   })
 }
 
-function signalOf(request: FastifyRequest): AbortSignal {
+/** The answer's end, not the request's: that one is over as soon as its body has been read. */
+function signalOf(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
-  request.raw.once('close', () => controller.abort())
+  reply.raw.once('close', () => controller.abort())
   return controller.signal
 }
 
@@ -193,7 +214,7 @@ function readRepeatable({ route }: BoundRoute, request: FastifyRequest) {
   if (!idempotencyKeyPattern.test(key)) {
     throw new ApiError('INVALID_INPUT', { message: 'Idempotency-Key must be 1 to 255 printable characters' })
   }
-  return { key, requestHash: hashRequest(route, request.params, request.body) }
+  return { key, requestHash: hashRequest(route, request.params, request.body, request.upload) }
 }
 
 function headerText(header: string | string[] | undefined): string | undefined {
@@ -221,6 +242,16 @@ const escapedNul = /(?<!\\)(?:\\\\)*\\u0000/
 function readJsonOnly(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
+  app.addContentTypeParser(
+    'multipart/form-data',
+    async (request: FastifyRequest, payload: IncomingMessage) => {
+      const route = request.routeOptions.config.bound?.route
+      if (!route?.uploads) throw new ApiError('INVALID_INPUT', { message: sendJson })
+      const { fields, files } = await readMultipart(payload, request.headers, bundleLimits)
+      request.upload = files
+      return fields
+    },
+  )
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') return done(null, undefined)
     request.bodyText = body as string

@@ -9,6 +9,19 @@ export interface IdentityProviderConfig {
   clientSecret: string
 }
 
+export interface S3Config {
+  kind: 's3'
+  endpoint: string
+  region: string
+  bucket: string
+  accessKeyId: string
+  secretAccessKey: string
+  /** Whether the bucket stands in the path, or else in front of the endpoint's host name. */
+  forcePathStyle: boolean
+}
+
+export type StorageConfig = { kind: 'directory'; path: string } | S3Config
+
 export interface Config {
   production: boolean
   host: string
@@ -21,6 +34,7 @@ export interface Config {
   databaseUrl: string
   databasePoolSize: number
   redisUrl: string
+  storage: StorageConfig
   restateIngressUrl: string
   restateAdminUrl: string
   restateIdentityKey: string
@@ -64,6 +78,15 @@ export function readConfig(env: Environment): Config {
       return undefined as T
     }
   }
+  const s3 = (): S3Config => ({
+    kind: 's3',
+    endpoint: attempt('S3_ENDPOINT', readUrl),
+    region: attempt('S3_REGION', (v) => v),
+    bucket: attempt('S3_BUCKET', (v) => v),
+    accessKeyId: attempt('S3_ACCESS_KEY_ID', (v) => v),
+    secretAccessKey: attempt('S3_SECRET_ACCESS_KEY', (v) => v),
+    forcePathStyle: attempt('S3_FORCE_PATH_STYLE', (v) => v === '1', true),
+  })
   const production = env['NODE_ENV'] === 'production'
   const publicUrl = attempt('PUBLIC_URL', readUrl)
   const appUrl = attempt('APP_URL', readUrl, publicUrl)
@@ -77,6 +100,7 @@ export function readConfig(env: Environment): Config {
     databaseUrl: attempt('DATABASE_URL', (v) => v),
     databasePoolSize: attempt('DATABASE_POOL_SIZE', readCount, 20),
     redisUrl: attempt('REDIS_URL', (v) => v),
+    storage: attempt('STORAGE', (v) => (v === 's3' ? s3() : readDirectory(v))),
     restateIngressUrl: attempt('RESTATE_INGRESS_URL', readUrl),
     restateAdminUrl: attempt('RESTATE_ADMIN_URL', readUrl),
     restateIdentityKey: attempt('RESTATE_IDENTITY_KEY', (v) => v),
@@ -105,6 +129,12 @@ export function readConfig(env: Environment): Config {
 function readUrl(value: string): string {
   new URL(value)
   return value.replace(/\/+$/, '')
+}
+
+function readDirectory(value: string): StorageConfig {
+  const path = /^directory:(\/.*)$/.exec(value)?.[1]
+  if (path === undefined) throw new Error('must be s3 or directory: with an absolute path')
+  return { kind: 'directory', path }
 }
 
 function readCount(value: string): number {

@@ -177,4 +177,19 @@ export interface Tables {
     details: ColumnType<Record<string, unknown>, string, never>
     at: Time
   }
+  blobs: { checksum: string; size_bytes: number; touched_at: Time }
+  artifacts: {
+    id: string
+    workspace_id: string
+    type: 'skill' | 'workflow' | 'file'
+    slug: string
+    name: string
+    description: string
+    files_count: number
+    size_bytes: number
+    content_checksum: string
+    created_by: string
+    created_at: Time
+  }
+  artifact_files: { artifact_id: string; path: string; size_bytes: number; checksum: string }
 }

@@ -1,7 +1,7 @@
 import type { Deps } from '../deps.ts'
 
 const answerWithinMs = 1000
-const parts = ['postgres', 'redis', 'restate', 'workers'] as const
+const parts = ['postgres', 'redis', 'restate', 'workers', 'storage'] as const
 type Part = (typeof parts)[number]
 
 /**
@@ -18,10 +18,11 @@ export function createReadiness(): (deps: Deps) => Promise<Part[]> {
 }
 
 async function findDown(deps: Deps): Promise<Part[]> {
-  const [postgres, redis, engine] = await Promise.all([
+  const [postgres, redis, engine, storage] = await Promise.all([
     inTime(deps.database.db.selectFrom('migrations').select('name').limit(1).execute()),
     inTime(deps.redis.ping()),
     deps.engine.check(),
+    inTime(deps.storage.check()),
   ])
   // Both: the database answers, and requests are let through to it again.
   const serving = postgres && deps.database.available
@@ -30,6 +31,7 @@ async function findDown(deps: Deps): Promise<Part[]> {
     redis,
     restate: engine.engine,
     workers: engine.workers,
+    storage,
   }
   for (const part of parts) deps.metrics.partUp.set({ part }, up[part] ? 1 : 0)
   return parts.filter((part) => !up[part])

@@ -50,6 +50,13 @@ const makers: Record<string, () => Promise<{ foreign: string; missing: string }>
     missing: `permission_${neverWas.uuid}`,
   }),
   'approvals :id': async () => ({ foreign: await otherRequest(), missing: `permission_${neverWas.uuid}` }),
+  'artifacts :id': async () => {
+    const answer = await house.call('POST', '/api/v1/artifacts', {
+      token: other.token,
+      body: { type: 'file', files: [{ path: 'a.txt', content: 'not yours' }] },
+    })
+    return { foreign: answer.body.id, missing: `artifact_${neverWas.uuid}` }
+  },
   'workspaces :userId': async () => ({ foreign: other.userId, missing: neverWas.uuid }),
 }
 

@@ -1,5 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import pg from 'pg'
 import { inject } from 'vitest'
@@ -64,7 +68,8 @@ function testConfig(env: Record<string, string>): Config {
 
 /** One API process's worth of server, in this process, on a port of its own. Several may share a database. */
 export async function openHouse(env: Record<string, string> & { DATABASE_URL: string }): Promise<House> {
-  const config = testConfig(env)
+  const blobs = mkdtempSync(join(tmpdir(), 'guildhall-blobs-'))
+  const config = testConfig({ STORAGE: `directory:${blobs}`, ...env })
   let logged = ''
   const sink = new Writable({
     write: (chunk, _encoding, done) => {
@@ -89,6 +94,7 @@ export async function openHouse(env: Record<string, string> & { DATABASE_URL: st
     close: async () => {
       await server.close()
       await closeDeps(deps)
+      await rm(blobs, { recursive: true })
     },
   }
 }

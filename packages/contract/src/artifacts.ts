@@ -1,0 +1,114 @@
+import { Type } from 'typebox'
+import { defineRoutes } from './route.ts'
+import { IdParam, Nullable, Success, Timestamp } from './shapes.ts'
+
+/** What one bundle may hold, however it is sent. */
+export const bundleLimits = { bytes: 10_000_000, files: 500, pathLength: 300, depth: 20 } as const
+
+const ArtifactType = Type.Enum(['skill', 'workflow', 'file'])
+const Slug = Type.String({
+  pattern: '^[a-z0-9][a-z0-9-]{0,63}$',
+  description: 'Lower-case letters, digits, hyphens',
+})
+
+const Artifact = Type.Object({
+  id: Type.String(),
+  type: ArtifactType,
+  slug: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  filesCount: Type.Number(),
+  sizeBytes: Type.Number(),
+  contentChecksum: Type.String(),
+  files: Type.Array(Type.Object({ path: Type.String(), sizeBytes: Type.Number(), checksum: Type.String() })),
+  createdBy: Type.String(),
+  createdAt: Timestamp,
+})
+
+const ArtifactItem = Type.Omit(Artifact, ['files'])
+
+export const artifactRoutes = defineRoutes({
+  createArtifact: {
+    method: 'POST',
+    path: '/api/v1/artifacts',
+    summary:
+      'Keep a bundle of files: as JSON, as multipart files[], or as one zip or tar.gz in the field bundle',
+    tag: 'artifacts',
+    audience: 'credential',
+    scopes: ['workspace:files:write'],
+    limits: ['rest'],
+    creates: true,
+    uploads: true,
+    // Base64 in JSON takes a third more than the bytes it stands for.
+    bodyLimitBytes: 14_500_000,
+    body: Type.Object({
+      type: ArtifactType,
+      slug: Type.Optional(Slug),
+      name: Type.Optional(Type.String({ minLength: 1, maxLength: 120 })),
+      description: Type.Optional(Type.String({ maxLength: 1024 })),
+      files: Type.Optional(
+        Type.Array(
+          Type.Object({
+            path: Type.String({ maxLength: 1000 }),
+            content: Type.String(),
+            encoding: Type.Optional(Type.Enum(['utf8', 'base64'])),
+          }),
+          { maxItems: bundleLimits.files },
+        ),
+      ),
+    }),
+    responses: { 201: Artifact },
+    errors: ['INVALID_INPUT', 'CONFLICT'],
+  },
+  listArtifacts: {
+    method: 'GET',
+    path: '/api/v1/artifacts',
+    summary: 'The bundles of this workspace, newest first',
+    tag: 'artifacts',
+    audience: 'credential',
+    limits: ['rest'],
+    query: Type.Object({
+      type: Type.Optional(ArtifactType),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+      cursor: Type.Optional(Type.String({ maxLength: 300 })),
+    }),
+    responses: { 200: Type.Object({ items: Type.Array(ArtifactItem), nextCursor: Nullable(Type.String()) }) },
+    errors: ['INVALID_INPUT'],
+  },
+  getArtifact: {
+    method: 'GET',
+    path: '/api/v1/artifacts/:id',
+    summary: 'One bundle and the list of its files',
+    tag: 'artifacts',
+    audience: 'credential',
+    limits: ['rest'],
+    params: IdParam,
+    responses: { 200: Artifact },
+    errors: ['NOT_FOUND'],
+  },
+  getArtifactContent: {
+    method: 'GET',
+    path: '/api/v1/artifacts/:id/content',
+    summary: 'One file of a bundle; the path may be left out when it has one file',
+    tag: 'artifacts',
+    audience: 'credential',
+    limits: ['rest'],
+    answers: 'file',
+    params: IdParam,
+    query: Type.Object({ path: Type.Optional(Type.String({ maxLength: 1000 })) }),
+    responses: { 200: Type.Any() },
+    errors: ['INVALID_INPUT', 'NOT_FOUND'],
+  },
+  deleteArtifact: {
+    method: 'DELETE',
+    path: '/api/v1/artifacts/:id',
+    summary: 'Remove a bundle; what was installed from it stays',
+    tag: 'artifacts',
+    audience: 'credential',
+    scopes: ['workspace:files:write'],
+    limits: ['rest'],
+    params: IdParam,
+    responses: { 200: Success },
+    errors: ['NOT_FOUND'],
+  },
+})

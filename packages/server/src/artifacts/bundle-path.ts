@@ -1,0 +1,38 @@
+import { bundleLimits } from '@guildhall/contract'
+
+/** Names that some file system of a reader would take for something else. */
+const deviceName = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are exactly what is refused
+const forbidden = /[\u0000-\u001f\u007f\\:*?"<>|]/
+
+/**
+ * The path of a file inside a bundle, written in the one way we write it; undefined for anything that could lead
+ * out of the bundle, mean another file elsewhere, or hide what it is. Nothing is mended: what is odd is refused.
+ */
+export function bundlePath(given: string): string | undefined {
+  const path = given.startsWith('./') ? given.slice(2) : given
+  if (path === '' || path.length > bundleLimits.pathLength || forbidden.test(path)) return undefined
+  if (path !== path.normalize('NFC') || /\p{Cf}|\p{Co}|\p{Cs}/u.test(path)) return undefined
+  const segments = path.split('/')
+  if (segments.length > bundleLimits.depth) return undefined
+  const odd = (segment: string) =>
+    segment === '' || segment === '.' || segment === '..' || /[ .]$/.test(segment) || deviceName.test(segment)
+  if (segments.some(odd) || segments[0] === '.git') return undefined
+  return path
+}
+
+/** Two files one of which would stand where the other needs a folder, or that differ only in case. */
+export function findClash(paths: readonly string[]): string | undefined {
+  const seen = new Set<string>()
+  for (const path of paths) {
+    const folded = path.toLowerCase()
+    if (seen.has(folded)) return path
+    seen.add(folded)
+  }
+  for (const path of seen) {
+    for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) {
+      if (seen.has(path.slice(0, at))) return path
+    }
+  }
+  return undefined
+}

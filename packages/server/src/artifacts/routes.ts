@@ -1,0 +1,137 @@
+import { artifactRoutes, type BodyOf } from '@guildhall/contract'
+import { ApiError } from '../http/api-error.ts'
+import { bindRoutes, type UploadedFile } from '../http/bind-routes.ts'
+import { decodeCursor, encodeCursor, timePart } from '../http/page.ts'
+import { createOnce } from '../idempotency/idempotency.ts'
+import { createArtifact, storageAway, storeFiles } from './artifacts.ts'
+import { toBundle } from './bundle.ts'
+import * as store from './store.ts'
+import { type BundleFile, unpack } from './unpack.ts'
+
+const defaultPage = 50
+const idPart = /^artifact_[\w-]{1,80}$/
+const slugPattern = /^[a-z0-9][a-z0-9-]{0,63}$/
+
+export function artifactHandlers() {
+  return bindRoutes(artifactRoutes, {
+    createArtifact: async (call) => {
+      const { body, upload, deps, principal } = call
+      const bundle = toBundle(body.type, upload ? await filesOfForm(upload) : filesOfJson(body.files))
+      const slug = body.slug ?? bundle.name ?? slugFrom(body.name)
+      // Bytes first, outside the transaction: a slow store must not hold a connection.
+      const files = await storeFiles(deps, bundle)
+      return createOnce(call, async (tx) => {
+        const row = await createArtifact(
+          tx,
+          principal,
+          {
+            type: body.type,
+            slug,
+            name: body.name ?? bundle.name ?? slug,
+            description: body.description ?? bundle.description ?? '',
+          },
+          files,
+        )
+        return { resourceId: row.id, answer: { ...describeArtifact(row), files } }
+      })
+    },
+
+    listArtifacts: async ({ principal, query, deps }) => {
+      const limit = query.limit ?? defaultPage
+      const [createdAt = '', id = ''] = query.cursor ? decodeCursor(query.cursor, [timePart, idPart]) : []
+      const rows = await store.listArtifacts(deps.database.db, principal.workspaceId, {
+        type: query.type,
+        limit: limit + 1,
+        after: query.cursor ? { createdAt, id } : undefined,
+      })
+      const items = rows.slice(0, limit)
+      const last = items.at(-1)
+      return {
+        items: items.map(describeArtifact),
+        nextCursor: rows.length > limit && last ? encodeCursor([last.created_at, last.id]) : null,
+      }
+    },
+
+    getArtifact: async ({ principal, params, deps }) => {
+      const { db } = deps.database
+      const row = await store.findArtifact(db, principal.workspaceId, params.id)
+      if (!row) throw new ApiError('NOT_FOUND')
+      const files = await store.listFiles(db, principal.workspaceId, row.id)
+      const described = files.map(({ path, size_bytes, checksum }) => ({
+        path,
+        sizeBytes: size_bytes,
+        checksum,
+      }))
+      return { ...describeArtifact(row), files: described }
+    },
+
+    getArtifactContent: async ({ principal, params, query, deps }) => {
+      const files = await store.listFiles(deps.database.db, principal.workspaceId, params.id)
+      if (files.length > 1 && query.path === undefined) {
+        throw new ApiError('INVALID_INPUT', { message: 'path: say which of the files' })
+      }
+      const file = query.path === undefined ? files[0] : files.find(({ path }) => path === query.path)
+      if (!file) throw new ApiError('NOT_FOUND')
+      const blob = await deps.storage.open(file.checksum).catch(storageAway)
+      if (!blob) throw new Error(`The content ${file.checksum} is referred to but not in the store`)
+      return {
+        stream: blob.stream,
+        sizeBytes: blob.sizeBytes,
+        contentType: 'application/octet-stream',
+        fileName: file.path.split('/').at(-1) ?? 'file',
+      }
+    },
+
+    deleteArtifact: async ({ principal, params, deps }) => {
+      if (!(await store.deleteArtifact(deps.database.db, principal.workspaceId, params.id))) {
+        throw new ApiError('NOT_FOUND')
+      }
+      return { success: true as const }
+    },
+  })
+}
+
+type Body = BodyOf<typeof artifactRoutes.createArtifact>
+
+function filesOfJson(files: Body['files']): BundleFile[] {
+  return (files ?? []).map(({ path, content, encoding }) => {
+    if (encoding === 'base64' && !/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(content)) {
+      throw new ApiError('INVALID_INPUT', { message: `${path}: content is not base64` })
+    }
+    return { path, bytes: Buffer.from(content, encoding ?? 'utf8') }
+  })
+}
+
+/** Either one archive in the field `bundle`, or each file for itself under its path as file name. */
+async function filesOfForm(upload: readonly UploadedFile[]): Promise<BundleFile[]> {
+  const archives = upload.filter(({ field }) => field === 'bundle')
+  const [archive] = archives
+  if (!archive) return upload.map(({ name, bytes }) => ({ path: name, bytes }))
+  if (upload.length > 1)
+    throw new ApiError('INVALID_INPUT', { message: 'Send one bundle, or files, not both' })
+  return unpack(archive.bytes)
+}
+
+function slugFrom(name: string | undefined): string {
+  const slug = (name ?? 'artifact')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '')
+    .slice(0, 64)
+  return slugPattern.test(slug) ? slug : 'artifact'
+}
+
+function describeArtifact(row: store.ArtifactRow) {
+  return {
+    id: row.id,
+    type: row.type,
+    slug: row.slug,
+    name: row.name,
+    description: row.description,
+    filesCount: row.files_count,
+    sizeBytes: row.size_bytes,
+    contentChecksum: row.content_checksum,
+    createdBy: row.created_by,
+    createdAt: row.created_at,
+  }
+}

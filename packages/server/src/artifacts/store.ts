@@ -1,0 +1,149 @@
+import { sql } from 'kysely'
+import { now, secondsAgo } from '../platform/clock.ts'
+import type { Db, Tx } from '../platform/database.ts'
+
+/** Before bytes are written: whoever sweeps at this moment is waited for, and leaves this content alone from then on. */
+export async function touchBlobs(
+  db: Db,
+  blobs: readonly { checksum: string; size_bytes: number }[],
+): Promise<void> {
+  // In one order, so that two bundles with common files never wait for each other.
+  const sorted = [...new Map(blobs.map((blob) => [blob.checksum, blob])).values()].sort((a, b) =>
+    a.checksum < b.checksum ? -1 : 1,
+  )
+  await db
+    .insertInto('blobs')
+    .values(sorted)
+    .onConflict((conflict) => conflict.column('checksum').doUpdateSet({ touched_at: now }))
+    .execute()
+}
+
+export interface NewArtifact {
+  id: string
+  workspace_id: string
+  type: 'skill' | 'workflow' | 'file'
+  slug: string
+  name: string
+  description: string
+  files_count: number
+  size_bytes: number
+  content_checksum: string
+  created_by: string
+}
+
+export interface ArtifactFile {
+  path: string
+  size_bytes: number
+  checksum: string
+}
+
+export async function insertArtifact(
+  tx: Tx,
+  row: NewArtifact,
+  files: readonly ArtifactFile[],
+): Promise<string> {
+  const { created_at } = await tx
+    .insertInto('artifacts')
+    .values(row)
+    .returning('created_at')
+    .executeTakeFirstOrThrow()
+  await tx
+    .insertInto('artifact_files')
+    .values(files.map((file) => ({ artifact_id: row.id, ...file })))
+    .execute()
+  return created_at
+}
+
+const columns = [
+  'id',
+  'type',
+  'slug',
+  'name',
+  'description',
+  'files_count',
+  'size_bytes',
+  'content_checksum',
+  'created_by',
+  'created_at',
+] as const
+
+export type ArtifactRow = NonNullable<Awaited<ReturnType<typeof findArtifact>>>
+
+export async function findArtifact(db: Db, workspaceId: string, id: string) {
+  return db
+    .selectFrom('artifacts')
+    .select(columns)
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+}
+
+export async function listArtifacts(
+  db: Db,
+  workspaceId: string,
+  page: {
+    type: ArtifactRow['type'] | undefined
+    limit: number
+    after: { createdAt: string; id: string } | undefined
+  },
+) {
+  let query = db
+    .selectFrom('artifacts')
+    .select(columns)
+    .where('workspace_id', '=', workspaceId)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+  if (page.type) query = query.where('type', '=', page.type)
+  if (page.after) {
+    const { createdAt, id } = page.after
+    query = query.where((e) => e(e.refTuple('created_at', 'id'), '<', e.tuple(createdAt, id)))
+  }
+  return query.execute()
+}
+
+export async function listFiles(db: Db, workspaceId: string, artifactId: string): Promise<ArtifactFile[]> {
+  return db
+    .selectFrom('artifact_files')
+    .innerJoin('artifacts', 'artifacts.id', 'artifact_files.artifact_id')
+    .select(['path', 'artifact_files.size_bytes', 'checksum'])
+    .where('workspace_id', '=', workspaceId)
+    .where('artifact_id', '=', artifactId)
+    .orderBy('path')
+    .execute()
+}
+
+/** Undefined when there was nothing to remove. */
+export async function deleteArtifact(db: Db, workspaceId: string, id: string) {
+  return db
+    .deleteFrom('artifacts')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .returning('id')
+    .executeTakeFirst()
+}
+
+/** Content that nothing refers to and nobody has written for a while, held until the transaction ends. */
+export async function lockUnreferencedBlobs(tx: Tx, graceSeconds: number, limit: number): Promise<string[]> {
+  const rows = await tx
+    .selectFrom('blobs')
+    .select('checksum')
+    .where('touched_at', '<=', secondsAgo(graceSeconds))
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('artifact_files').select(sql`1`.as('one')).whereRef('checksum', '=', 'blobs.checksum'),
+        ),
+      ),
+    )
+    .orderBy('touched_at')
+    .limit(limit)
+    .forUpdate()
+    .skipLocked()
+    .execute()
+  return rows.map(({ checksum }) => checksum)
+}
+
+export async function deleteBlobs(tx: Tx, checksums: readonly string[]): Promise<void> {
+  await tx.deleteFrom('blobs').where('checksum', 'in', checksums).execute()
+}

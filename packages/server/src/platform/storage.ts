@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto'
+import type { Readable } from 'node:stream'
+
+type Bytes = Buffer | AsyncIterable<Uint8Array>
+
+interface StoredBlob {
+  /** SHA-256 of the content, in hex; its name from now on. */
+  checksum: string
+  sizeBytes: number
+  /** Whether it was absent a moment before. Of concurrent puts of one content several may say so. */
+  created: boolean
+}
+
+export interface ListedBlob {
+  checksum: string
+  /** When it was last put: a repeated put makes a blob young again, so that a sweep leaves it alone. */
+  storedAt: Date
+}
+
+export interface OpenedBlob {
+  stream: Readable
+  sizeBytes: number
+}
+
+/**
+ * Content under its own checksum. A key holds its whole content or nothing, whenever a process is killed. Who
+ * refers to a blob, and that something exists once, is for PostgreSQL to say.
+ */
+export interface BlobStore {
+  /** Throws TooLargeError, and keeps nothing, when the bytes are more than the cap. */
+  put(bytes: Bytes, options: { maxBytes: number }): Promise<StoredBlob>
+  /** Not verified: the bytes leave before the last of them is known. Destroy a stream that is not read. */
+  open(checksum: string): Promise<OpenedBlob | undefined>
+  /** Verified: content that is not what its name says is a DamagedBlobError. */
+  read(checksum: string, maxBytes: number): Promise<Buffer | undefined>
+  has(checksum: string): Promise<boolean>
+  /** What is not there counts as deleted. */
+  delete(checksums: readonly string[]): Promise<void>
+  /** In the order of checksums, those after the given one; fewer than the limit means the end. */
+  list(after?: string, limit?: number): Promise<ListedBlob[]>
+  /** Throws when the store cannot be reached. */
+  check(): Promise<void>
+}
+
+export class TooLargeError extends Error {
+  override name = 'TooLargeError'
+  readonly maxBytes: number
+
+  constructor(maxBytes: number) {
+    super(`more than ${maxBytes} bytes`)
+    this.maxBytes = maxBytes
+  }
+}
+
+export class InvalidChecksumError extends Error {
+  override name = 'InvalidChecksumError'
+}
+
+export class DamagedBlobError extends Error {
+  override name = 'DamagedBlobError'
+}
+
+export const listedAtOnce = 1000
+export const keyPrefix = 'blobs/'
+
+/** The only way from a checksum to a place: nothing else from outside becomes part of a path or a key. */
+export function keyOf(checksum: string): string {
+  if (!isChecksum(checksum)) throw new InvalidChecksumError('a checksum is 64 lower-case hex digits')
+  return `${keyPrefix}${checksum.slice(0, 2)}/${checksum}`
+}
+
+export function isChecksum(text: unknown): text is string {
+  return typeof text === 'string' && /^[0-9a-f]{64}$/.test(text)
+}
+
+interface Measure {
+  chunks: AsyncIterable<Uint8Array>
+  /** Both of what has passed so far. */
+  checksum(): string
+  sizeBytes(): number
+}
+
+/** Passes the bytes on while it counts and digests them, and ends with TooLargeError beyond the cap. */
+export function measure(bytes: Bytes, maxBytes: number): Measure {
+  const hash = createHash('sha256')
+  let sizeBytes = 0
+  async function* pass() {
+    for await (const chunk of Buffer.isBuffer(bytes) ? [bytes] : bytes) {
+      sizeBytes += chunk.byteLength
+      if (sizeBytes > maxBytes) throw new TooLargeError(maxBytes)
+      hash.update(chunk)
+      yield chunk
+    }
+  }
+  return { chunks: pass(), checksum: () => hash.copy().digest('hex'), sizeBytes: () => sizeBytes }
+}
+
+export async function readVerified(
+  opened: OpenedBlob | undefined,
+  checksum: string,
+  maxBytes: number,
+): Promise<Buffer | undefined> {
+  if (!opened) return undefined
+  if (opened.sizeBytes > maxBytes) {
+    opened.stream.destroy()
+    throw new TooLargeError(maxBytes)
+  }
+  const measured = measure(opened.stream, maxBytes)
+  const chunks: Uint8Array[] = []
+  for await (const chunk of measured.chunks) chunks.push(chunk)
+  if (measured.checksum() !== checksum) throw new DamagedBlobError(`blob ${checksum} is damaged`)
+  return Buffer.concat(chunks)
+}
