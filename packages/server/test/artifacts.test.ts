@@ -173,6 +173,26 @@ test('every hostile bundle is refused as input and nothing of it is kept', async
   expect(after).toBe(before)
 })
 
+test('a form that ends in the middle of a file, or is none, is refused and hurts nobody', async () => {
+  const head = '--b\r\ncontent-disposition: form-data; name="files[]"; filename="a"\r\n\r\nhalf of it'
+  const part = '--b\r\ncontent-disposition: form-data; name="type"\r\n\r\nfile\r\n'
+  for (const [type, body] of [
+    ['multipart/form-data; boundary=b', head],
+    ['multipart/form-data; boundary=b', `${part}${head}\r\n--b`],
+    ['multipart/form-data; boundary=b', 'no form at all'],
+    ['multipart/form-data', head],
+    ['multipart/form-data; boundary=b', `${part}--b--`],
+  ]) {
+    const answer = await house.call('POST', '/api/v1/artifacts', {
+      token: person.token,
+      body: body ?? '',
+      headers: { 'content-type': type ?? '' },
+    })
+    expect(answer.status, `${body}: ${answer.text}`).toBe(400)
+  }
+  expect((await house.call('GET', '/healthz')).status).toBe(200)
+})
+
 test.each([
   ['no front matter', 'hello'],
   ['a name with capitals', '---\nname: Greeter\ndescription: x\n---\n'],

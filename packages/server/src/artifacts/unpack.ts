@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { bundleLimits } from '@guildhall/contract'
@@ -13,6 +13,8 @@ export interface BundleFile {
 
 const unixFileType = 0o170000
 const unixRegular = 0o100000
+/** Content, and around each file a head or two and the rest of a block. */
+const tarBytes = bundleLimits.bytes + bundleLimits.files * 4096 + 1_000_000
 
 /**
  * The files of a zip or tar.gz. Sizes are counted on what really comes out, not on what the headers say, and the
@@ -29,11 +31,14 @@ class Tally {
   readonly files: BundleFile[] = []
   #bytes = 0
 
+  /** What an entry says of itself: enough to refuse it before a byte comes out, never enough to believe it. */
+  announce(bytes: number): void {
+    if (this.#bytes + bytes > bundleLimits.bytes) throw tooLarge()
+  }
+
   count(bytes: number): void {
     this.#bytes += bytes
-    if (this.#bytes > bundleLimits.bytes) {
-      throw refusal('The files are too large together', { limit: bundleLimits.bytes })
-    }
+    if (this.#bytes > bundleLimits.bytes) throw tooLarge()
   }
 
   add(path: string, bytes: Buffer): void {
@@ -61,6 +66,7 @@ async function unzip(archive: Buffer): Promise<BundleFile[]> {
       if (type !== 0 && type !== unixRegular)
         throw refusal(`${entry.fileName}: only plain files can be in a bundle`)
       if (entry.isEncrypted()) throw refusal(`${entry.fileName}: is encrypted`)
+      tally.announce(entry.uncompressedSize)
       tally.add(entry.fileName, await readEntry(zip, entry, tally))
     }
   } finally {
@@ -72,6 +78,8 @@ function nextEntry(zip: ZipFile): Promise<Entry | undefined> {
   return new Promise((resolve, reject) => {
     const settle = (act: () => void) => {
       zip.removeAllListeners()
+      // Whatever it finds wrong after this is told by the next read.
+      zip.on('error', () => {})
       act()
     }
     zip.once('entry', (entry: Entry) => settle(() => resolve(entry)))
@@ -107,10 +115,13 @@ async function untar(archive: Buffer): Promise<BundleFile[]> {
   const tally = new Tally()
   const tar = extract()
   tar.on('entry', (header, stream, next) => {
+    // A refused archive ends its open entry with an error too, which nobody else listens for.
+    stream.on('error', () => {})
     const take = async () => {
       if (header.type === 'directory') {
         stream.resume()
       } else if (header.type === 'file' || header.type === 'contiguous-file') {
+        tally.announce(header.size ?? 0)
         tally.add(header.name, await collect(stream as unknown as Readable, tally, header.name))
       } else {
         throw refusal(`${header.name}: only plain files can be in a bundle`)
@@ -122,11 +133,27 @@ async function untar(archive: Buffer): Promise<BundleFile[]> {
     )
   })
   try {
-    await pipeline(Readable.from([archive]), createGunzip(), tar)
+    await pipeline(Readable.from([archive]), createGunzip(), atMost(tarBytes), tar)
   } catch (error) {
     throw error instanceof ApiError ? error : refusal('bundle: the tar.gz is damaged or hostile')
   }
   return tally.files
+}
+
+/** Ends a stream that has more in it than any bundle needs, whatever it is. */
+function atMost(limit: number): Transform {
+  let seen = 0
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      seen += chunk.length
+      if (seen > limit) done(tooLarge())
+      else done(null, chunk)
+    },
+  })
+}
+
+function tooLarge(): ApiError {
+  return refusal('The files are too large together', { limit: bundleLimits.bytes })
 }
 
 function refusal(message: string, details?: Record<string, unknown>): ApiError {

@@ -32,6 +32,7 @@ export function readMultipart(
     })
     form.on('file', (field, stream, name) => {
       const chunks: Buffer[] = []
+      stream.on('error', () => refuse('The form is malformed'))
       stream.on('data', (chunk: Buffer) => {
         total += chunk.length
         if (total > limits.bytes) return refuse('The files are too large together', { limit: limits.bytes })
