@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 /**
  * unit: pure files, beside their source. server: the server's parts against real PostgreSQL, Redis and Restate.
  * conformance: the specification over HTTP against a running stack. system: whole stacks, with faults and races.
- * e2e: a real browser against a whole stack.
+ * e2e: a real browser against a whole stack. catalog: the skills that ship with the marketplace, run for real.
  */
 export default defineConfig({
   test: {
@@ -39,6 +39,7 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
+      { test: { name: 'catalog', include: ['test/catalog/**/*.test.ts'], testTimeout: 60_000 } },
       {
         test: {
           name: 'e2e',
