@@ -1,7 +1,7 @@
 import { activityRoutes } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes } from '../http/bind-routes.ts'
-import { decodeCursor, encodeCursor } from '../http/page.ts'
+import { decodeCursor, toPage } from '../http/page.ts'
 import { isUuid } from '../platform/ids.ts'
 import * as store from './store.ts'
 
@@ -23,12 +23,7 @@ export function activityHandlers() {
       const before = query.cursor ? Number(decodeCursor(query.cursor, [idPart])[0]) : undefined
       const page = { limit: limit + 1, before }
       const rows = await store.listActivity(deps.database.db, principal.workspaceId, filter, page)
-      const items = rows.slice(0, limit)
-      const last = items.at(-1)
-      return {
-        items: items.map(describeEntry),
-        nextCursor: rows.length > limit && last ? encodeCursor([String(last.id)]) : null,
-      }
+      return toPage(rows, limit, describeEntry, (row) => [String(row.id)])
     },
   })
 }

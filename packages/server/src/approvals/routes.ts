@@ -2,7 +2,7 @@ import { approvalRoutes, type BodyOf } from '@guildhall/contract'
 import { approvalSubject, describeScopes, findRequest, modesOf, refuseDecision } from '../consent/consent.ts'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes } from '../http/bind-routes.ts'
-import { decodeCursor, encodeCursor, timePart } from '../http/page.ts'
+import { decodeCursor, timePart, toPage } from '../http/page.ts'
 import { challengeFor } from '../passkeys/passkeys.ts'
 import * as store from './store.ts'
 
@@ -20,13 +20,7 @@ export function approvalHandlers() {
         limit: limit + 1,
         after: query.cursor ? { createdAt, id } : undefined,
       })
-      const items = rows.slice(0, limit)
-      const last = items.at(-1)
-      const more = rows.length > limit && last
-      return {
-        items: items.map(describeApproval),
-        nextCursor: more ? encodeCursor([last.created_at, last.id]) : null,
-      }
+      return toPage(rows, limit, describeApproval, (row) => [row.created_at, row.id])
     },
 
     challengeApproval: async ({ principal, params, body, deps }) => {

@@ -1,7 +1,7 @@
-import { artifactRoutes, type BodyOf } from '@guildhall/contract'
+import { artifactRoutes, type BodyOf, succeeded } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes, type UploadedFile } from '../http/bind-routes.ts'
-import { decodeCursor, encodeCursor, timePart } from '../http/page.ts'
+import { decodeCursor, timePart, toPage } from '../http/page.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
 import { createArtifact, storageAway, storeFiles } from './artifacts.ts'
 import { toBundle } from './bundle.ts'
@@ -44,12 +44,7 @@ export function artifactHandlers() {
         limit: limit + 1,
         after: query.cursor ? { createdAt, id } : undefined,
       })
-      const items = rows.slice(0, limit)
-      const last = items.at(-1)
-      return {
-        items: items.map(describeArtifact),
-        nextCursor: rows.length > limit && last ? encodeCursor([last.created_at, last.id]) : null,
-      }
+      return toPage(rows, limit, describeArtifact, (row) => [row.created_at, row.id])
     },
 
     getArtifact: async ({ principal, params, deps }) => {
@@ -86,7 +81,7 @@ export function artifactHandlers() {
       if (!(await store.deleteArtifact(deps.database.db, principal.workspaceId, params.id))) {
         throw new ApiError('NOT_FOUND')
       }
-      return { success: true as const }
+      return succeeded
     },
   })
 }

@@ -4,8 +4,23 @@ import { ApiError } from './api-error.ts'
 export const timePart = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 export const uuidPart = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
+/**
+ * A page of rows that were read with one more than the limit: what is shown of each, and where the next page begins.
+ */
+export function toPage<Row, Item>(
+  rows: readonly Row[],
+  limit: number,
+  describe: (row: Row) => Item,
+  sortKey: (row: Row) => readonly string[],
+): { items: Item[]; nextCursor: string | null } {
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  const more = rows.length > limit && last !== undefined
+  return { items: shown.map(describe), nextCursor: more ? encodeCursor(sortKey(last)) : null }
+}
+
 /** A keyset cursor is the sort key of the last row, opaque to the client. */
-export function encodeCursor(key: readonly string[]): string {
+function encodeCursor(key: readonly string[]): string {
   return Buffer.from(JSON.stringify(key)).toString('base64url')
 }
 

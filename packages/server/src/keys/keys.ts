@@ -27,7 +27,7 @@ export class KeyCheck {
 
   constructor(parts: Parts) {
     this.#parts = parts
-    parts.redis.subscribe(revokedChannel, (credential) => this.forget(credential))
+    parts.redis.subscribe(revokedChannel, (credential) => this.#forget(credential))
   }
 
   async authenticate(secret: string, address: string): Promise<Principal | undefined> {
@@ -62,11 +62,11 @@ export class KeyCheck {
 
   /** A key that changed or ended is read again by every process, at once where the word gets through. */
   async announceChange(keyId: number): Promise<void> {
-    this.forget(`key:${keyId}`)
-    await announceEnd(this.#parts.redis, `key:${keyId}`)
+    this.#forget(`key:${keyId}`)
+    await this.#parts.redis.publish(revokedChannel, `key:${keyId}`)
   }
 
-  forget(credential: string): void {
+  #forget(credential: string): void {
     this.#known.deleteWhere((principal) => principal.credential === credential)
   }
 
@@ -147,11 +147,6 @@ export async function giveSecret(tx: Tx, config: Deps['config'], keyId: number):
     hint: secret.slice(secretPrefixes.apiKey.length, secretPrefixes.apiKey.length + hintLength),
   })
   return secret
-}
-
-/** Tells every process that a credential ended, so that none believes it for the rest of its moment. */
-export async function announceEnd(redis: Deps['redis'], credential: string): Promise<void> {
-  await redis.publish(revokedChannel, credential)
 }
 
 /** Calls back with the name of each credential that ended or changed, in whichever process that was. */

@@ -7,7 +7,7 @@ import { createOnce } from '../idempotency/idempotency.ts'
 import type { Tx } from '../platform/database.ts'
 import { parseRowId } from '../platform/ids.ts'
 import { secretPrefixes } from '../platform/secrets.ts'
-import { announceEnd, createKey, giveSecret, type KeyCheck } from './keys.ts'
+import { createKey, giveSecret, type KeyCheck } from './keys.ts'
 import * as store from './store.ts'
 
 const rotationOverlapSeconds = 3600
@@ -22,10 +22,6 @@ export function keyHandlers(
   check: KeyCheck,
   { requireDeviceAuth }: { requireDeviceAuth: RequireDeviceAuth },
 ) {
-  const end = async (deps: Deps, keyId: number) => {
-    check.forget(`key:${keyId}`)
-    await announceEnd(deps.redis, `key:${keyId}`)
-  }
   const requireProof = async (tx: Tx, userId: string, wish: KeyWish, deviceAuth: unknown) => {
     const sensitive = wish.scopes?.some((scope) => describeScope(scope)?.sensitive)
     if (accessOf(wish) === 'full' || sensitive) await requireDeviceAuth(tx, userId, wish, deviceAuth)
@@ -77,7 +73,7 @@ export function keyHandlers(
         throw new ApiError('NOT_FOUND')
       const row = await store.findKey(db, principal.userId, keyId)
       if (!row) throw new ApiError('NOT_FOUND')
-      if (body.expiresAt !== undefined) await end(deps, keyId)
+      if (body.expiresAt !== undefined) await check.announceChange(keyId)
       return describeKey(row)
     },
 
@@ -108,7 +104,7 @@ export function keyHandlers(
       const key = { id: rowId(params.id), userId: principal.userId }
       const revoked = await revoke(deps, principal, key, 'revoked')
       if (!revoked) throw new ApiError('NOT_FOUND')
-      await end(deps, revoked.id)
+      await check.announceChange(revoked.id)
       return { ...succeeded, stopped: 0 }
     },
 
@@ -117,7 +113,7 @@ export function keyHandlers(
       if (!leaked) return { ...succeeded, revoked: false }
       const key = { id: leaked.credentialId }
       const revoked = await revoke(deps, 'anonymous', key, 'leak_reported')
-      await end(deps, key.id)
+      await check.announceChange(key.id)
       if (revoked)
         deps.logger.warn({ keyId: revoked.id, userId: revoked.user_id }, 'key revoked: reported as leaked')
       return { ...succeeded, revoked: revoked !== undefined }

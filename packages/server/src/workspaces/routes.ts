@@ -1,7 +1,7 @@
 import { succeeded, workspaceRoutes } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes } from '../http/bind-routes.ts'
-import { decodeCursor, encodeCursor, timePart, uuidPart } from '../http/page.ts'
+import { decodeCursor, timePart, toPage, uuidPart } from '../http/page.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
 import { addMember, removeMember } from './members.ts'
 import type { SessionDefaults } from './session-defaults.ts'
@@ -47,12 +47,12 @@ export function workspaceHandlers({ setSessionWorkspace, announceRemoval }: Sess
         limit: limit + 1,
         after: query.cursor ? { joinedAt, userId } : undefined,
       })
-      const items = rows.slice(0, limit)
-      const last = items.at(-1)
-      return {
-        items,
-        nextCursor: rows.length > limit && last ? encodeCursor([last.joinedAt, last.userId]) : null,
-      }
+      return toPage(
+        rows,
+        limit,
+        (row) => row,
+        (row) => [row.joinedAt, row.userId],
+      )
     },
 
     addMember: (call) =>
