@@ -1,0 +1,62 @@
+import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import type { SandboxConfig, SandboxLimits } from './port.ts'
+
+/** What a sandbox has on the host before it starts. */
+export interface Lodging {
+  id: string
+  folder: string
+  /** Folders below `folder` that are shown at /skill, and whose files are shown in /etc. */
+  skill: string
+  etc: string
+  /** The host user that its processes have; undefined leaves the worker's own, which is not root then. */
+  uid: number | undefined
+  limits: SandboxLimits
+}
+
+export interface Launched {
+  /** Speaks with the first process by its standard streams, and exits once that is gone. */
+  child: ChildProcessWithoutNullStreams
+  /** The first process, as the host numbers it. */
+  pid: number
+  /** What the program that puts up the walls has complained about. */
+  trouble(): string
+}
+
+/** A way of starting the first process behind walls. */
+export interface Launcher {
+  readonly name: string
+  /** What the walls themselves need, on top of what the skill may use, and how many host tasks one of its own takes. */
+  readonly overhead: { memoryBytes: number; pids: number; pidsForEach: number }
+  /** The host user that puts up the walls and so has to reach the folder, when it is not the sandbox's own. */
+  readonly builderUid?: number
+  /** Whether it puts the first process into its group by itself. */
+  readonly joinsGroup: boolean
+  /** Throws with what to do when this host cannot. */
+  check(): Promise<void>
+  launch(lodging: Lodging): Promise<Launched>
+  /** Removes the launcher's own notes about a sandbox, of which no process is left. */
+  forget(id: string): Promise<void>
+}
+
+/** Inside, every sandbox has the same user, whatever the host's number is. */
+export const insideUid = 1000
+
+/** For /dev/shm, which programs use to share memory with their own parts. */
+export const sharedMemoryBytes = 16 * 1024 * 1024
+
+const warden = readFileSync(new URL('warden.py', import.meta.url), 'utf8')
+
+/** As text and not as a file: the sandbox's user need not be able to read where the worker is installed. */
+export function wardenCommand({ python }: SandboxConfig): string[] {
+  return [python, '-I', '-S', '-c', warden]
+}
+
+/** The last words of a program that did not start. */
+export function listenForTrouble(child: ChildProcessWithoutNullStreams): () => string {
+  let words = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    words = (words + chunk.toString()).slice(-2000)
+  })
+  return () => words.trim()
+}
