@@ -1,0 +1,69 @@
+import { billingRoutes, milliPerDs } from '@guildhall/contract'
+import { bindRoutes } from '../http/bind-routes.ts'
+import { decodeCursor, toPage } from '../http/page.ts'
+import type { Principal } from '../http/principal.ts'
+import { describeAccount, emptyAccount } from './billing.ts'
+import * as store from './store.ts'
+
+const defaultPage = 50
+const idPart = /^[1-9]\d{0,15}$/
+
+export function billingHandlers() {
+  return bindRoutes(billingRoutes, {
+    getBilling: async ({ principal, deps }) => {
+      const { db } = deps.database
+      const account = (await store.findAccount(db, principal.userId)) ?? emptyAccount
+      const key = principal.kind === 'key' ? await store.findKeyBudget(db, principal.credentialId) : undefined
+      return {
+        mode: principal.mode,
+        unit: 'Ds' as const,
+        ...describeAccount(account),
+        reserved: account.reservedMilliDs / milliPerDs,
+        spend: {
+          total: account.spentMilliDs / milliPerDs,
+          key: key
+            ? {
+                total: key.spentMilliDs / milliPerDs,
+                reserved: key.reservedMilliDs / milliPerDs,
+                limit: key.limitMilliDs === null ? null : key.limitMilliDs / milliPerDs,
+              }
+            : null,
+        },
+        limits: { maxCost: deps.config.defaultMaxCostMilliDs / milliPerDs },
+      }
+    },
+
+    listLedger: async ({ principal, query, deps }) => {
+      const limit = query.limit ?? defaultPage
+      const before = query.cursor ? Number(decodeCursor(query.cursor, [idPart])[0]) : undefined
+      const page = { limit: limit + 1, before }
+      const rows = await store.listEntries(deps.database.db, principal.userId, page)
+      return toPage(
+        rows,
+        limit,
+        (row) => describeEntry(row, principal),
+        (row) => [String(row.id)],
+      )
+    },
+  })
+}
+
+/**
+ * The account is the person's, over all workspaces. A key or an app is at home in one of them, and is not told what
+ * ran in the others.
+ */
+function describeEntry(row: Awaited<ReturnType<typeof store.listEntries>>[number], principal: Principal) {
+  const isTold = principal.kind === 'session' || row.workspace_id === principal.workspaceId
+  return {
+    id: String(row.id),
+    kind: row.kind,
+    from: row.source,
+    to: row.target,
+    amount: row.amount_milli_ds / milliPerDs,
+    at: row.at,
+    workspaceId: isTold ? row.workspace_id : null,
+    executionId: isTold ? row.execution_id : null,
+    apiKeyId: isTold ? row.key_id : null,
+    note: row.note,
+  }
+}

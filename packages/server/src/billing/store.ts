@@ -1,0 +1,142 @@
+import { type Insertable, sql } from 'kysely'
+import { now, secondsAgo } from '../platform/clock.ts'
+import type { Db, Tx } from '../platform/database.ts'
+import type { Tables } from '../platform/tables.ts'
+import type { LimitedBy } from './amount.ts'
+
+const accountColumns = [
+  'available_milli_ds as availableMilliDs',
+  'reserved_milli_ds as reservedMilliDs',
+  'spent_milli_ds as spentMilliDs',
+] as const
+
+/** Undefined when there is one already. */
+export async function insertAccount(tx: Tx, userId: string) {
+  return tx
+    .insertInto('credit_accounts')
+    .values({ user_id: userId })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('user_id')
+    .executeTakeFirst()
+}
+
+export async function findAccount(db: Db, userId: string) {
+  return db
+    .selectFrom('credit_accounts')
+    .select(accountColumns)
+    .where('user_id', '=', userId)
+    .executeTakeFirst()
+}
+
+/** Everything that moves a person's credits, the counters of the person's keys included, runs one after the other. */
+export async function lockAccount(tx: Tx, userId: string) {
+  return tx
+    .selectFrom('credit_accounts')
+    .select(accountColumns)
+    .where('user_id', '=', userId)
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+}
+
+export async function insertEntries(tx: Tx, entries: readonly Insertable<Tables['ledger']>[]): Promise<void> {
+  if (entries.length > 0) await tx.insertInto('ledger').values(entries).execute()
+}
+
+/** Newest first; `before` is the id of the last row of the page before. */
+export async function listEntries(
+  db: Db,
+  userId: string,
+  page: { limit: number; before: number | undefined },
+) {
+  let query = db
+    .selectFrom('ledger')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+  if (page.before !== undefined) query = query.where('id', '<', page.before)
+  return query.execute()
+}
+
+export async function findKeyBudget(db: Db, keyId: number) {
+  return db
+    .selectFrom('api_keys')
+    .select([
+      'spend_limit_milli_ds as limitMilliDs',
+      'spent_milli_ds as spentMilliDs',
+      'reserved_milli_ds as reservedMilliDs',
+    ])
+    .where('id', '=', keyId)
+    .executeTakeFirst()
+}
+
+/** Undefined when the key has no limit; one that is higher already stays. */
+export async function updateKeyLimit(tx: Tx, keyId: number, atLeastMilliDs: number) {
+  const row = await tx
+    .updateTable('api_keys')
+    .set({ spend_limit_milli_ds: sql<number>`greatest(spend_limit_milli_ds, ${atLeastMilliDs})` })
+    .where('id', '=', keyId)
+    .where('spend_limit_milli_ds', 'is not', null)
+    .returning('spend_limit_milli_ds as limitMilliDs')
+    .executeTakeFirst()
+  return row?.limitMilliDs ?? undefined
+}
+
+export async function insertReservation(
+  tx: Tx,
+  row: {
+    execution_id: string
+    user_id: string
+    workspace_id: string
+    key_id: number | null
+    amount_milli_ds: number
+    limited_by: LimitedBy
+  },
+): Promise<void> {
+  await tx
+    .insertInto('reservations')
+    .values({ ...row, charged_milli_ds: null })
+    .execute()
+}
+
+export async function findReservation(db: Db, executionId: string) {
+  return db.selectFrom('reservations').selectAll().where('execution_id', '=', executionId).executeTakeFirst()
+}
+
+/** By name and age, a bounded number of them. */
+export async function listOpenReservations(
+  db: Db,
+  like: string,
+  olderThanSeconds: number,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('reservations')
+    .select('execution_id')
+    .where('closed_at', 'is', null)
+    .where('execution_id', 'like', like)
+    .where('created_at', '<=', secondsAgo(olderThanSeconds))
+    .orderBy('created_at')
+    .limit(100)
+    .execute()
+  return rows.map(({ execution_id }) => execution_id)
+}
+
+/** Closes it. Undefined when it is closed already or never was: one call wins. */
+export async function claimReservation(tx: Tx, executionId: string, usedMilliDs: number) {
+  return tx
+    .updateTable('reservations')
+    .set({
+      charged_milli_ds: sql<number>`least(amount_milli_ds, ${usedMilliDs}::bigint)`,
+      closed_at: now,
+    })
+    .where('execution_id', '=', executionId)
+    .where('closed_at', 'is', null)
+    .returning([
+      'user_id',
+      'workspace_id',
+      'key_id',
+      'amount_milli_ds',
+      sql<number>`charged_milli_ds`.as('charged_milli_ds'),
+    ])
+    .executeTakeFirst()
+}
