@@ -5,11 +5,26 @@ import type { Principal } from '../http/principal.ts'
 import type { Tx } from '../platform/database.ts'
 import { type Bundle, contentChecksum } from './bundle.ts'
 import * as store from './store.ts'
+import { type BundleFile, unpack } from './unpack.ts'
 
-export interface StoredFile {
+export { type Bundle, toBundle } from './bundle.ts'
+export { bundlePath } from './bundle-path.ts'
+export { readSkillFile, type SkillFile } from './skill-file.ts'
+export { claimBundle, findArtifact } from './store.ts'
+export { zipBundle } from './zip.ts'
+export { type BundleFile, unpack }
+
+interface StoredFile {
   path: string
   sizeBytes: number
   checksum: string
+}
+
+/** Files whose bytes are in the store, not yet referred to. */
+export interface StoredBundle {
+  files: StoredFile[]
+  checksum: string
+  sizeBytes: number
 }
 
 /**
@@ -19,7 +34,7 @@ export interface StoredFile {
 export async function storeFiles(
   deps: Pick<Deps, 'database' | 'storage'>,
   bundle: Bundle,
-): Promise<StoredFile[]> {
+): Promise<StoredBundle> {
   const files = bundle.files.map(({ path, bytes }) => ({
     path,
     bytes,
@@ -35,7 +50,32 @@ export async function storeFiles(
       .then((there) => (there ? undefined : deps.storage.put(bytes, { maxBytes: bytes.length })))
     await written.catch(storageAway)
   }
-  return files.map(({ path, bytes, checksum }) => ({ path, sizeBytes: bytes.length, checksum }))
+  const stored = files.map(({ path, bytes, checksum }) => ({ path, sizeBytes: bytes.length, checksum }))
+  return { files: stored, checksum: contentChecksum(stored), sizeBytes: bundle.sizeBytes }
+}
+
+/** First thing in a transaction that is going to refer to the bundle: from here on no sweep takes it away. */
+export async function keepBundle(tx: Tx, { files, checksum, sizeBytes }: StoredBundle): Promise<void> {
+  await store.insertBundle(
+    tx,
+    { checksum, files_count: files.length, size_bytes: sizeBytes },
+    files.map((file) => ({ path: file.path, size_bytes: file.sizeBytes, checksum: file.checksum })),
+  )
+}
+
+/** Every file of a bundle with its content, for who runs or compares it. */
+export async function readBundle(
+  { database, storage }: Pick<Deps, 'database' | 'storage'>,
+  bundleChecksum: string,
+): Promise<BundleFile[]> {
+  const files = await store.listBundleFiles(database.db, bundleChecksum)
+  const read = []
+  for (const { path, size_bytes, checksum } of files) {
+    const bytes = await storage.read(checksum, size_bytes).catch(storageAway)
+    if (!bytes) throw new Error(`The content ${checksum} is referred to but not in the store`)
+    read.push({ path, bytes })
+  }
+  return read
 }
 
 /** Nothing was referred to yet, so nothing is lost: the client tries again. */
@@ -52,24 +92,21 @@ interface NewArtifact {
 
 export async function createArtifact(
   tx: Tx,
-  principal: Principal,
+  principal: Pick<Principal, 'workspaceId' | 'userId'>,
   artifact: NewArtifact,
-  files: StoredFile[],
+  bundle: StoredBundle,
 ) {
+  await keepBundle(tx, bundle)
   const row = {
     id: `artifact_${randomUUID()}`,
     workspace_id: principal.workspaceId,
     ...artifact,
-    files_count: files.length,
-    size_bytes: files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
-    content_checksum: contentChecksum(files),
+    files_count: bundle.files.length,
+    size_bytes: bundle.sizeBytes,
+    content_checksum: bundle.checksum,
     created_by: principal.userId,
   }
-  const createdAt = await store.insertArtifact(
-    tx,
-    row,
-    files.map(({ path, sizeBytes, checksum }) => ({ path, size_bytes: sizeBytes, checksum })),
-  )
+  const createdAt = await store.insertArtifact(tx, row)
   return { ...row, created_at: createdAt }
 }
 
@@ -79,6 +116,7 @@ const sweptAtOnce = 500
 /** Removes content that nothing refers to. The rows are held meanwhile, so that who wants it again waits. */
 export async function sweepBlobs({ database, storage }: Pick<Deps, 'database' | 'storage'>): Promise<number> {
   return database.transaction(async (tx) => {
+    await store.deleteUnreferencedBundles(tx, graceSeconds, sweptAtOnce)
     const unwanted = await store.lockUnreferencedBlobs(tx, graceSeconds, sweptAtOnce)
     if (unwanted.length === 0) return 0
     await storage.delete(unwanted)

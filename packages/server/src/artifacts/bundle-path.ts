@@ -2,6 +2,8 @@ import { bundleLimits } from '@guildhall/contract'
 
 /** Names that some file system of a reader would take for something else. */
 const deviceName = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i
+/** Git that is run beside it would take its settings from there. */
+const gitFolder = /^(\.git|git~\d+)$/i
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are exactly what is refused
 const forbidden = /[\u0000-\u001f\u007f\\:*?"<>|]/
 
@@ -16,8 +18,13 @@ export function bundlePath(given: string): string | undefined {
   const segments = path.split('/')
   if (segments.length > bundleLimits.depth) return undefined
   const odd = (segment: string) =>
-    segment === '' || segment === '.' || segment === '..' || /[ .]$/.test(segment) || deviceName.test(segment)
-  if (segments.some(odd) || segments[0] === '.git') return undefined
+    segment === '' ||
+    segment === '.' ||
+    segment === '..' ||
+    /[ .]$/.test(segment) ||
+    deviceName.test(segment) ||
+    gitFolder.test(segment)
+  if (segments.some(odd)) return undefined
   return path
 }
 

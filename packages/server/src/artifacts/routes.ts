@@ -19,7 +19,7 @@ export function artifactHandlers() {
       const bundle = toBundle(body.type, upload ? await filesOfForm(upload) : filesOfJson(body.files))
       const slug = body.slug ?? bundle.name ?? slugFrom(body.name)
       // Bytes first, outside the transaction: a slow store must not hold a connection.
-      const files = await storeFiles(deps, bundle)
+      const stored = await storeFiles(deps, bundle)
       return createOnce(call, async (tx) => {
         const row = await createArtifact(
           tx,
@@ -30,9 +30,9 @@ export function artifactHandlers() {
             name: body.name ?? bundle.name ?? slug,
             description: body.description ?? bundle.description ?? '',
           },
-          files,
+          stored,
         )
-        return { resourceId: row.id, answer: { ...describeArtifact(row), files } }
+        return { resourceId: row.id, answer: { ...describeArtifact(row), files: stored.files } }
       })
     },
 

@@ -8,6 +8,8 @@ export interface SkillFile {
   /** The whole text, head included, as an agent reads it. */
   text: string
   allowedTools: string[]
+  /** What a person must have allowed for it to work, as far as it says so. */
+  scopes: string[]
   metadata: Record<string, unknown>
 }
 
@@ -31,7 +33,8 @@ export function readSkillFile(bytes: Buffer): SkillFile {
     name,
     description,
     text,
-    allowedTools: toolList(fields['allowed-tools']),
+    allowedTools: wordList(fields['allowed-tools']),
+    scopes: wordList(asRecord(metadata)['scopes']),
     metadata: asRecord(metadata),
   }
 }
@@ -52,9 +55,9 @@ function asRecord(value: unknown): Record<string, unknown> {
     : {}
 }
 
-function toolList(value: unknown): string[] {
+function wordList(value: unknown): string[] {
   if (typeof value === 'string') return value.split(/[\s,]+/).filter(Boolean)
-  return Array.isArray(value) ? value.filter((tool) => typeof tool === 'string') : []
+  return Array.isArray(value) ? value.filter((word) => typeof word === 'string') : []
 }
 
 function refusal(message: string): ApiError {

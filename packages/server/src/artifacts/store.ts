@@ -37,20 +37,52 @@ export interface ArtifactFile {
   checksum: string
 }
 
-export async function insertArtifact(
-  tx: Tx,
-  row: NewArtifact,
-  files: readonly ArtifactFile[],
-): Promise<string> {
+export interface NewBundle {
+  checksum: string
+  files_count: number
+  size_bytes: number
+}
+
+/** Also a bundle that is there is touched: its row is held until who refers to it has done so. */
+export async function insertBundle(tx: Tx, bundle: NewBundle, files: readonly ArtifactFile[]): Promise<void> {
+  const { isNew } = await tx
+    .insertInto('bundles')
+    .values(bundle)
+    .onConflict((conflict) => conflict.column('checksum').doUpdateSet({ touched_at: now }))
+    .returning(sql<boolean>`xmax = 0`.as('isNew'))
+    .executeTakeFirstOrThrow()
+  if (!isNew) return
+  await tx
+    .insertInto('bundle_files')
+    .values(files.map((file) => ({ bundle_checksum: bundle.checksum, ...file })))
+    .execute()
+}
+
+/** Undefined when a sweep has taken it away. */
+export async function claimBundle(tx: Tx, checksum: string) {
+  return tx
+    .updateTable('bundles')
+    .set({ touched_at: now })
+    .where('checksum', '=', checksum)
+    .returning('checksum')
+    .executeTakeFirst()
+}
+
+export async function listBundleFiles(db: Db, bundleChecksum: string): Promise<ArtifactFile[]> {
+  return db
+    .selectFrom('bundle_files')
+    .select(['path', 'size_bytes', 'checksum'])
+    .where('bundle_checksum', '=', bundleChecksum)
+    .orderBy(sql`path collate "C"`)
+    .execute()
+}
+
+export async function insertArtifact(tx: Tx, row: NewArtifact): Promise<string> {
   const { created_at } = await tx
     .insertInto('artifacts')
     .values(row)
     .returning('created_at')
     .executeTakeFirstOrThrow()
-  await tx
-    .insertInto('artifact_files')
-    .values(files.map((file) => ({ artifact_id: row.id, ...file })))
-    .execute()
   return created_at
 }
 
@@ -104,11 +136,11 @@ export async function listArtifacts(
 
 export async function listFiles(db: Db, workspaceId: string, artifactId: string): Promise<ArtifactFile[]> {
   return db
-    .selectFrom('artifact_files')
-    .innerJoin('artifacts', 'artifacts.id', 'artifact_files.artifact_id')
-    .select(['path', 'artifact_files.size_bytes', 'checksum'])
+    .selectFrom('bundle_files')
+    .innerJoin('artifacts', 'artifacts.content_checksum', 'bundle_files.bundle_checksum')
+    .select(['path', 'bundle_files.size_bytes', 'checksum'])
     .where('workspace_id', '=', workspaceId)
-    .where('artifact_id', '=', artifactId)
+    .where('artifacts.id', '=', artifactId)
     .orderBy('path')
     .execute()
 }
@@ -132,7 +164,7 @@ export async function lockUnreferencedBlobs(tx: Tx, graceSeconds: number, limit:
     .where(({ not, exists, selectFrom }) =>
       not(
         exists(
-          selectFrom('artifact_files').select(sql`1`.as('one')).whereRef('checksum', '=', 'blobs.checksum'),
+          selectFrom('bundle_files').select(sql`1`.as('one')).whereRef('checksum', '=', 'blobs.checksum'),
         ),
       ),
     )
@@ -142,6 +174,30 @@ export async function lockUnreferencedBlobs(tx: Tx, graceSeconds: number, limit:
     .skipLocked()
     .execute()
   return rows.map(({ checksum }) => checksum)
+}
+
+/**
+ * Bundles that nothing refers to any more. A table that is forgotten here cannot lose its bundle: its foreign key
+ * stops the whole sweep.
+ */
+export async function deleteUnreferencedBundles(
+  tx: Tx,
+  graceSeconds: number,
+  limit: number,
+): Promise<number> {
+  const result = await sql<{ checksum: string }>`
+    delete from bundles where checksum in (
+      select checksum from bundles b
+      where touched_at <= ${secondsAgo(graceSeconds)}
+        and not exists (select from artifacts where content_checksum = b.checksum)
+        and not exists (select from skill_versions where bundle_checksum = b.checksum)
+        and not exists (select from executions where bundle_checksum = b.checksum)
+        and not exists (select from executions where attachments_checksum = b.checksum)
+        and not exists (select from catalog_skills where bundle_checksum = b.checksum)
+        and not exists (select from workflows where bundle_checksum = b.checksum)
+      order by touched_at limit ${limit} for update skip locked)
+    returning checksum`.execute(tx)
+  return result.rows.length
 }
 
 export async function deleteBlobs(tx: Tx, checksums: readonly string[]): Promise<void> {

@@ -1,0 +1,106 @@
+import { Type } from 'typebox'
+import { defineRoutes } from './route.ts'
+
+const item = {
+  slug: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  category: Type.String(),
+  repository: Type.String(),
+}
+const SlugParam = Type.Object({ slug: Type.String() })
+
+/** What anybody may read without a credential. */
+export const marketplaceRoutes = defineRoutes({
+  listMarketplaceSkills: {
+    method: 'GET',
+    path: '/api/v1/marketplace/skills',
+    summary:
+      'The catalog in the order of slugs, without limit all of it; a search by relevance, at most 1000',
+    tag: 'marketplace',
+    audience: 'public',
+    limits: ['rest'],
+    answers: 'json',
+    query: Type.Object({
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+      offset: Type.Optional(
+        Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'Counts with limit or q' }),
+      ),
+      category: Type.Optional(Type.String({ maxLength: 64 })),
+      q: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Full-text search' })),
+    }),
+    responses: { 200: Type.Array(Type.Object(item)) },
+    errors: ['INVALID_INPUT'],
+  },
+  listMarketplaceCategories: {
+    method: 'GET',
+    path: '/api/v1/marketplace/skills/categories',
+    summary: 'The categories of the catalog and how many skills each has',
+    tag: 'marketplace',
+    audience: 'public',
+    limits: ['rest'],
+    responses: {
+      200: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), count: Type.Number() })),
+    },
+    errors: [],
+  },
+  getMarketplaceSkill: {
+    method: 'GET',
+    path: '/api/v1/marketplace/skills/:slug',
+    summary: 'One skill of the catalog',
+    tag: 'marketplace',
+    audience: 'public',
+    limits: ['rest'],
+    params: SlugParam,
+    responses: {
+      200: Type.Object({
+        ...item,
+        prompt: Type.String(),
+        author: Type.String(),
+        version: Type.String(),
+        commitHash: Type.String(),
+        filesCount: Type.Number(),
+        contentChecksum: Type.String(),
+      }),
+    },
+    errors: ['NOT_FOUND'],
+  },
+  getMarketplaceBundle: {
+    method: 'GET',
+    path: '/api/v1/marketplace/skills/:slug/bundle',
+    summary: 'A skill of the catalog as a zip; the header x-commit-hash says which state it is',
+    tag: 'marketplace',
+    audience: 'public',
+    limits: ['rest'],
+    answers: 'file',
+    params: SlugParam,
+    responses: { 200: Type.Any() },
+    errors: ['NOT_FOUND'],
+  },
+  syncCatalog: {
+    method: 'POST',
+    path: '/api/v1/operator/catalog/sync',
+    summary:
+      'Bring every skill of a git repository into the catalog; needs the operator token as a bearer token',
+    tag: 'operations',
+    audience: 'public',
+    limits: ['rest'],
+    body: Type.Object({
+      repository: Type.String({ minLength: 1, maxLength: 2000 }),
+      ref: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+      path: Type.Optional(Type.String({ minLength: 1, maxLength: 300 })),
+    }),
+    responses: {
+      200: Type.Object({
+        repository: Type.String(),
+        commitHash: Type.String(),
+        revision: Type.Number({ description: 'Of the catalog; as before when nothing changed' }),
+        skills: Type.Number({ description: 'How many the catalog has of this source now' }),
+        written: Type.Number(),
+        removed: Type.Number(),
+        skipped: Type.Array(Type.Object({ path: Type.String(), reason: Type.String() })),
+      }),
+    },
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'UNAUTHORIZED'],
+  },
+})

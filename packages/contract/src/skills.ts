@@ -1,0 +1,250 @@
+import { Type } from 'typebox'
+import { Slug } from './artifacts.ts'
+import { defineRoutes } from './route.ts'
+import { Success, Timestamp } from './shapes.ts'
+
+/** Keeps the bare list of a library bounded. */
+export const skillsPerWorkspace = 10_000
+
+const SlugParam = Type.Object({ slug: Type.String() })
+
+const Warning = Type.Object({
+  code: Type.String(),
+  path: Type.Optional(Type.String()),
+  message: Type.String(),
+})
+
+const librarySkill = {
+  name: Type.String(),
+  slug: Type.String(),
+  description: Type.String(),
+  category: Type.String(),
+  prompt: Type.String({ description: 'The whole SKILL.md' }),
+  bundleType: Type.String({ description: 'folder, or file where the bundle is SKILL.md alone' }),
+  storagePath: Type.String(),
+  repository: Type.Optional(Type.String({ description: 'Where it was taken from, if from outside' })),
+  commitHash: Type.Optional(Type.String()),
+  filesCount: Type.Number(),
+  versionNumber: Type.Number(),
+  contentChecksum: Type.String(),
+  warnings: Type.Array(Warning, { description: 'What a person should look at before running it' }),
+}
+const LibrarySkill = Type.Object(librarySkill)
+
+const InstalledSkill = Type.Object({
+  ...librarySkill,
+  asksForMore: Type.Optional(
+    Type.Object(
+      { allowedTools: Type.Array(Type.String()), scopes: Type.Array(Type.String()) },
+      { description: 'What this version asks for and the one before did not' },
+    ),
+  ),
+})
+
+const SkillVersion = Type.Object({
+  id: Type.Number(),
+  workspaceId: Type.String(),
+  skillId: Type.Number(),
+  versionNumber: Type.Number(),
+  contentChecksum: Type.String(),
+  storagePath: Type.String(),
+  bundleType: Type.String(),
+  prompt: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  createdBy: Type.String(),
+  note: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
+  createdAt: Timestamp,
+  active: Type.Boolean(),
+})
+
+const text = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
+
+export const skillRoutes = defineRoutes({
+  listSkills: {
+    method: 'GET',
+    path: '/api/v1/skills',
+    summary: 'The library: everything as a bare array, or one page when limit is given',
+    tag: 'skills',
+    audience: 'credential',
+    limits: ['rest'],
+    answers: 'json',
+    query: Type.Object({
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+      offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
+    }),
+    responses: {
+      200: Type.Union([
+        Type.Array(LibrarySkill),
+        Type.Object({
+          items: Type.Array(LibrarySkill),
+          total: Type.Number(),
+          limit: Type.Number(),
+          offset: Type.Number(),
+          hasMore: Type.Boolean(),
+        }),
+      ]),
+    },
+    errors: ['INVALID_INPUT'],
+  },
+  getSkill: {
+    method: 'GET',
+    path: '/api/v1/skills/:slug',
+    summary: 'One skill of the library',
+    tag: 'skills',
+    audience: 'credential',
+    limits: ['rest'],
+    params: SlugParam,
+    responses: { 200: LibrarySkill },
+    errors: ['NOT_FOUND'],
+  },
+  installSkill: {
+    method: 'POST',
+    path: '/api/v1/skills/:slug/install',
+    summary:
+      'Install from the catalog, an artifact or another registry; what was there becomes an older version',
+    tag: 'skills',
+    audience: 'credential',
+    scopes: ['workspace:files:write'],
+    limits: ['rest'],
+    creates: true,
+    params: SlugParam,
+    optionalBody: true,
+    body: Type.Object({
+      artifactId: text(100),
+      name: text(120),
+      description: text(1024),
+      category: text(64),
+      registry: text(2000),
+    }),
+    responses: { 200: InstalledSkill },
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'EXECUTION_RUNNING', 'INTERNAL_ERROR'],
+  },
+  uninstallSkill: {
+    method: 'POST',
+    path: '/api/v1/skills/:slug/uninstall',
+    summary: 'Take a skill out of the library',
+    tag: 'skills',
+    audience: 'credential',
+    scopes: ['workspace:files:write'],
+    limits: ['rest'],
+    params: SlugParam,
+    responses: { 200: Success },
+    errors: ['NOT_FOUND', 'EXECUTION_RUNNING'],
+  },
+  listSkillVersions: {
+    method: 'GET',
+    path: '/api/v1/skills/:slug/versions',
+    summary: 'Every version of a skill, newest first',
+    tag: 'skills',
+    audience: 'credential',
+    limits: ['rest'],
+    answers: 'json',
+    params: SlugParam,
+    responses: { 200: Type.Array(SkillVersion) },
+    errors: ['NOT_FOUND'],
+  },
+  restoreSkillVersion: {
+    method: 'POST',
+    path: '/api/v1/skills/:slug/versions/:versionNumber/restore',
+    summary: 'Make an earlier version the newest again; nothing is deleted',
+    tag: 'skills',
+    audience: 'credential',
+    scopes: ['workspace:files:write'],
+    limits: ['rest'],
+    params: Type.Object({ slug: Type.String(), versionNumber: Type.String() }),
+    responses: {
+      200: Type.Object({
+        success: Type.Literal(true),
+        restoredFrom: Type.Number(),
+        skill: Type.Object({ slug: Type.String(), contentChecksum: Type.String() }),
+      }),
+    },
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'EXECUTION_RUNNING'],
+  },
+  diffSkillVersions: {
+    method: 'GET',
+    path: '/api/v1/skills/:slug/diff',
+    summary: 'What changed between two versions, as unified diffs; by default between the last two',
+    tag: 'skills',
+    audience: 'credential',
+    limits: ['rest'],
+    params: SlugParam,
+    query: Type.Object({
+      from: Type.Optional(Type.Integer({ minimum: 1 })),
+      to: Type.Optional(Type.Integer({ minimum: 1 })),
+    }),
+    responses: {
+      200: Type.Object({
+        slug: Type.String(),
+        from: Type.Number(),
+        to: Type.Number(),
+        files: Type.Array(
+          Type.Object({
+            path: Type.String(),
+            change: Type.Enum(['added', 'removed', 'changed']),
+            diff: Type.Unsafe<string | null>({
+              type: ['string', 'null'],
+              description: 'Null for what is no text, or too large to compare',
+            }),
+          }),
+        ),
+      }),
+    },
+    errors: ['INVALID_INPUT', 'NOT_FOUND'],
+  },
+  exportSkill: {
+    method: 'GET',
+    path: '/api/v1/skills/:slug/bundle',
+    summary: 'The live version as a zip in the Agent Skills format',
+    tag: 'skills',
+    audience: 'credential',
+    limits: ['rest'],
+    answers: 'file',
+    params: SlugParam,
+    responses: { 200: Type.Any() },
+    errors: ['NOT_FOUND'],
+  },
+  install: {
+    method: 'POST',
+    path: '/api/v1/install',
+    summary: 'Fetch a skill or a workflow from a git repository or from the import folder, and install it',
+    tag: 'skills',
+    audience: 'credential',
+    scopes: ['workspace:files:write'],
+    limits: ['rest'],
+    creates: true,
+    body: Type.Object({
+      source: Type.Union([
+        Type.Object({
+          type: Type.Literal('git'),
+          url: Type.String({ minLength: 1, maxLength: 2000 }),
+          ref: text(200),
+          path: text(300),
+        }),
+        Type.Object({
+          type: Type.Literal('r2'),
+          key: Type.String({ minLength: 1, maxLength: 500 }),
+          checksum: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
+        }),
+      ]),
+      kind: Type.Optional(Type.Enum(['skill', 'workflow'])),
+      slug: Type.Optional(Slug),
+      name: text(120),
+      description: text(1024),
+      category: text(64),
+    }),
+    responses: {
+      201: Type.Object({
+        kind: Type.Enum(['skill', 'workflow']),
+        slug: Type.String(),
+        source: Type.Unknown(),
+        filesCount: Type.Number(),
+        contentChecksum: Type.String(),
+        skill: Type.Optional(InstalledSkill),
+        workflow: Type.Optional(Type.Unknown()),
+      }),
+    },
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'EXECUTION_RUNNING'],
+  },
+})

@@ -1,0 +1,73 @@
+import { marketplaceRoutes } from '@guildhall/contract'
+import { zipBundle } from '../artifacts/artifacts.ts'
+import type { Deps } from '../deps.ts'
+import { ApiError } from '../http/api-error.ts'
+import { bindRoutes } from '../http/bind-routes.ts'
+import type { Db } from '../platform/database.ts'
+import { sameSecret } from '../platform/secrets.ts'
+import { categoryName } from './entry.ts'
+import { createPreparedLists } from './prepared-lists.ts'
+import { syncRepository } from './repository.ts'
+import * as store from './store.ts'
+
+/** A search is answered by rank, so it ends somewhere even when nobody says where. */
+const mostFound = 1000
+
+export function catalogHandlers({ database }: Pick<Deps, 'database'>) {
+  const wholeList = createPreparedLists(database)
+  return bindRoutes(marketplaceRoutes, {
+    listMarketplaceSkills: async ({ query: { q, category, limit, offset = 0 }, deps }) => {
+      const { db } = deps.database
+      if (q !== undefined) {
+        return { value: await store.listFound(db, { q, category, limit: limit ?? mostFound, offset }) }
+      }
+      if (limit === undefined) return { prepared: await wholeList(category) }
+      return { value: await store.listItems(db, { category, limit, offset }) }
+    },
+
+    listMarketplaceCategories: async ({ deps }) => {
+      const categories = await store.listCategories(deps.database.db)
+      return categories.map(({ id, count }) => ({ id, name: categoryName(id), count }))
+    },
+
+    getMarketplaceSkill: async ({ params, deps }) => {
+      const { commit_hash, files_count, bundle_checksum, ...skill } = await requireSkill(
+        deps.database.db,
+        params.slug,
+      )
+      return {
+        ...skill,
+        commitHash: commit_hash,
+        filesCount: files_count,
+        contentChecksum: bundle_checksum,
+      }
+    },
+
+    getMarketplaceBundle: async ({ params, deps }) => {
+      const { slug, bundle_checksum, commit_hash } = await requireSkill(deps.database.db, params.slug)
+      return {
+        stream: await zipBundle(deps, bundle_checksum, slug),
+        contentType: 'application/zip',
+        fileName: `${slug}.zip`,
+        headers: { 'x-commit-hash': commit_hash },
+      }
+    },
+
+    syncCatalog: async ({ body: { repository, ...wish }, client, deps, signal }) => {
+      const { operatorToken } = deps.config
+      if (operatorToken === undefined) throw new ApiError('NOT_FOUND')
+      if (!sameSecret(client.bearer, operatorToken)) {
+        throw new ApiError('UNAUTHORIZED', { message: 'Send the operator token as a bearer token' })
+      }
+      const report = await syncRepository(deps, { url: repository, ...wish }, signal)
+      deps.logger.info(report, 'the operator synced a repository into the catalog')
+      return report
+    },
+  })
+}
+
+async function requireSkill(db: Db, slug: string) {
+  const row = await store.findCatalogSkill(db, slug)
+  if (!row) throw new ApiError('NOT_FOUND')
+  return row
+}

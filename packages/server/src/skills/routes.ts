@@ -1,0 +1,248 @@
+import { type AnswerOf, type BodyOf, skillRoutes, succeeded } from '@guildhall/contract'
+import { recordActivity } from '../activity/activity.ts'
+import { type BundleFile, readBundle, toBundle, zipBundle } from '../artifacts/artifacts.ts'
+import { ApiError } from '../http/api-error.ts'
+import { bindRoutes, type Call } from '../http/bind-routes.ts'
+import { walkPages } from '../http/page.ts'
+import { createOnce } from '../idempotency/idempotency.ts'
+import type { Live } from '../live/live.ts'
+import type { Tx } from '../platform/database.ts'
+import { compareFiles } from './compare.ts'
+import { fetchSource, findOrigin, fromBundle } from './origins.ts'
+import { requireFreeSlot, type SkillContent, writeVersion } from './skills.ts'
+import * as store from './store.ts'
+
+const readAtOnce = 200
+
+type Install = typeof skillRoutes.install
+
+interface SkillParts {
+  readonly live: Live
+  /** Of another feature: what was fetched turned out to be a workflow. */
+  installWorkflow(call: Call<Install>, files: readonly BundleFile[]): Promise<AnswerOf<Install>>
+}
+
+export function skillHandlers({ live, installWorkflow }: SkillParts) {
+  const announce = (workspaceId: string, slug: string) =>
+    live.publish({ type: 'cache-invalidate', workspaceId, keys: ['skills'], ids: [slug] })
+
+  return bindRoutes(skillRoutes, {
+    listSkills: async ({ principal: { workspaceId }, query, deps: { database } }) => {
+      const { limit, offset = 0 } = query
+      if (limit === undefined) {
+        const page = (after: string, size: number) =>
+          store.listSkillsAfter(database.db, workspaceId, after, size)
+        return { items: walkPages({ start: '', size: readAtOnce }, page, ({ slug }) => slug, describeSkill) }
+      }
+      const [rows, total] = await Promise.all([
+        store.listSkills(database.db, workspaceId, { limit, offset }),
+        store.countSkills(database.db, workspaceId),
+      ])
+      const hasMore = offset + rows.length < total && rows.length > 0
+      return { value: { items: rows.map(describeSkill), total, limit, offset, hasMore } }
+    },
+
+    getSkill: async ({ principal, params, deps }) => {
+      const row = await store.findSkill(deps.database.db, principal.workspaceId, params.slug)
+      if (!row) throw new ApiError('NOT_FOUND')
+      return describeSkill(row)
+    },
+
+    installSkill: async (call) => {
+      const { principal, params, body, deps, signal } = call
+      // Bytes first, outside the transaction: a slow store or a slow registry must not hold a connection.
+      const { content, stored } = await findOrigin(deps, principal, params.slug, body, signal)
+      const wanted = withOverrides(content, body)
+      const answer = await createOnce(call, async (tx) => {
+        const { asksForMore } = await writeVersion(tx, principal, params.slug, wanted, { stored })
+        const skill = await requireSkill(tx, principal.workspaceId, params.slug)
+        return {
+          resourceId: params.slug,
+          answer: { ...describeSkill(skill), ...(asksForMore ? { asksForMore } : {}) },
+        }
+      })
+      announce(principal.workspaceId, params.slug)
+      return answer
+    },
+
+    uninstallSkill: async ({ principal, params, deps }) => {
+      const { workspaceId } = principal
+      await deps.database.transaction(async (tx) => {
+        await requireFreeSlot(tx, workspaceId)
+        if (!(await store.claimUninstall(tx, workspaceId, params.slug))) throw new ApiError('NOT_FOUND')
+        const entry = { type: 'skill.uninstalled', workspaceId, details: { slug: params.slug } }
+        await recordActivity(tx, principal, entry)
+      })
+      announce(workspaceId, params.slug)
+      return succeeded
+    },
+
+    listSkillVersions: async ({ principal: { workspaceId }, params, deps: { database } }) => {
+      await requireSkill(database.db, workspaceId, params.slug)
+      const page = (below: number, limit: number) =>
+        store.listVersions(database.db, workspaceId, params.slug, { below, limit })
+      const pages = { start: 2 ** 31 - 1, size: readAtOnce }
+      return { items: walkPages(pages, page, (row) => row.version_number, describeVersion) }
+    },
+
+    restoreSkillVersion: async ({ principal, params, deps }) => {
+      const { workspaceId } = principal
+      const { slug } = params
+      const number = versionNumber(params.versionNumber)
+      const restored = await deps.database.transaction(async (tx) => {
+        await requireFreeSlot(tx, workspaceId)
+        // Held from here on, so that an uninstall cannot come between the look and the new version.
+        await store.lockSkill(tx, workspaceId, slug)
+        const row = await store.findVersion(tx, workspaceId, slug, number ?? 0)
+        if (!row) throw await whyNot(tx, workspaceId, slug, number)
+        const note = `Restored from version ${row.version_number}`
+        await writeVersion(tx, principal, slug, contentOfRow(row), { note })
+        return row
+      })
+      announce(workspaceId, slug)
+      const skill = { slug, contentChecksum: restored.bundle_checksum }
+      return { success: true, restoredFrom: restored.version_number, skill } as const
+    },
+
+    diffSkillVersions: async ({ principal: { workspaceId }, params: { slug }, query, deps }) => {
+      const { db } = deps.database
+      const { version_number: latest } = await requireSkill(db, workspaceId, slug)
+      const to = query.to ?? latest
+      const from = query.from ?? Math.max(1, to - 1)
+      const [before, after] = await Promise.all(
+        [from, to].map((number) => store.findVersion(db, workspaceId, slug, number)),
+      )
+      if (!before || !after) throw new ApiError('NOT_FOUND')
+      const files = await Promise.all([before, after].map((row) => readBundle(deps, row.bundle_checksum)))
+      return { slug, from, to, files: compareFiles(files[0] ?? [], files[1] ?? []) }
+    },
+
+    exportSkill: async ({ principal, params, deps }) => {
+      const skill = await requireSkill(deps.database.db, principal.workspaceId, params.slug)
+      return {
+        stream: await zipBundle(deps, skill.bundle_checksum, skill.slug),
+        contentType: 'application/zip',
+        fileName: `${skill.slug}.zip`,
+      }
+    },
+
+    install: async (call) => {
+      const { principal, body, deps, signal } = call
+      const { files, origin } = await fetchSource(deps, principal, body.source, body.kind, signal)
+      if ((body.kind ?? kindOf(files)) === 'workflow') return installWorkflow(call, files)
+      const bundle = toBundle('skill', files)
+      const { content, stored } = await fromBundle(deps, bundle, origin)
+      const slug = body.slug ?? content.name
+      const answer = await createOnce(call, async (tx) => {
+        const wanted = withOverrides(content, body)
+        const { asksForMore } = await writeVersion(tx, principal, slug, wanted, { stored })
+        const skill = describeSkill(await requireSkill(tx, principal.workspaceId, slug))
+        const { filesCount, contentChecksum } = skill
+        return {
+          resourceId: slug,
+          answer: {
+            kind: 'skill' as const,
+            slug,
+            source: body.source,
+            filesCount,
+            contentChecksum,
+            skill: { ...skill, ...(asksForMore ? { asksForMore } : {}) },
+          },
+        }
+      })
+      announce(principal.workspaceId, slug)
+      return answer
+    },
+  })
+}
+
+function kindOf(files: readonly BundleFile[]): 'skill' | 'workflow' {
+  const has = (name: string) => files.some(({ path }) => path === name || path.endsWith(`/${name}`))
+  return has('workflow.json') && !has('SKILL.md') ? 'workflow' : 'skill'
+}
+
+async function requireSkill(db: Parameters<typeof store.findSkill>[0], workspaceId: string, slug: string) {
+  const row = await store.findSkill(db, workspaceId, slug)
+  if (!row) throw new ApiError('NOT_FOUND')
+  return row
+}
+
+/** Undefined for what is no positive integer. */
+function versionNumber(text: string): number | undefined {
+  const number = Number(text)
+  return /^\d+$/.test(text) && number > 0 && number < 2 ** 31 ? number : undefined
+}
+
+/** A skill that is not there is missing before its version can be malformed. */
+async function whyNot(tx: Tx, workspaceId: string, slug: string, number: number | undefined) {
+  await requireSkill(tx, workspaceId, slug)
+  if (number !== undefined) return new ApiError('NOT_FOUND')
+  return new ApiError('INVALID_INPUT', { message: 'versionNumber: must be a positive integer' })
+}
+
+type Overrides = Pick<BodyOf<typeof skillRoutes.installSkill>, 'name' | 'description' | 'category'>
+
+function withOverrides(content: SkillContent, { name, description, category }: Overrides): SkillContent {
+  return {
+    ...content,
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+    ...(category === undefined ? {} : { category }),
+  }
+}
+
+function contentOfRow(row: store.VersionRow): SkillContent {
+  return {
+    bundleChecksum: row.bundle_checksum,
+    name: row.name,
+    description: row.description,
+    category: row.category,
+    prompt: row.prompt,
+    allowedTools: row.allowed_tools,
+    scopes: row.scopes,
+    repository: row.repository,
+    commitHash: row.commit_hash,
+    warnings: row.warnings,
+  }
+}
+
+function describeBundle({ bundle_checksum, files_count }: { bundle_checksum: string; files_count: number }) {
+  return {
+    contentChecksum: bundle_checksum,
+    bundleType: files_count === 1 ? 'file' : 'folder',
+    storagePath: `bundles/${bundle_checksum}`,
+  }
+}
+
+function describeSkill(row: store.LiveSkill) {
+  return {
+    name: row.name,
+    slug: row.slug,
+    description: row.description,
+    category: row.category,
+    prompt: row.prompt,
+    ...describeBundle(row),
+    ...(row.repository === null ? {} : { repository: row.repository }),
+    ...(row.commit_hash === null ? {} : { commitHash: row.commit_hash }),
+    filesCount: row.files_count,
+    versionNumber: row.version_number,
+    warnings: row.warnings,
+  }
+}
+
+function describeVersion(row: store.VersionRow) {
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    skillId: row.skill_id,
+    versionNumber: row.version_number,
+    ...describeBundle(row),
+    prompt: row.prompt,
+    name: row.name,
+    description: row.description,
+    createdBy: row.created_by,
+    note: row.note,
+    createdAt: row.created_at,
+    active: row.version_number === row.latest_version,
+  }
+}

@@ -1,0 +1,141 @@
+import { skillsPerWorkspace } from '@guildhall/contract'
+import { recordActivity } from '../activity/activity.ts'
+import {
+  type Bundle,
+  claimBundle,
+  keepBundle,
+  readSkillFile,
+  type StoredBundle,
+} from '../artifacts/artifacts.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { Principal } from '../http/principal.ts'
+import { type Db, isLocked, type Tx } from '../platform/database.ts'
+import type { SkillWarning } from '../platform/tables.ts'
+import { lintSkill } from '../sources/sources.ts'
+import { shareSlot } from '../workspaces/workspaces.ts'
+import * as store from './store.ts'
+
+export { findSkill, type LiveSkill } from './store.ts'
+
+/** Whether somebody installs, restores or removes this skill at this very moment. */
+export async function isSkillBeingWritten(db: Db, workspaceId: string, slug: string): Promise<boolean> {
+  try {
+    await store.lockSkillAtOnce(db, workspaceId, slug)
+    return false
+  } catch (error) {
+    if (isLocked(error)) return true
+    throw error
+  }
+}
+
+/** What a version will be, whatever it was made from. */
+export interface SkillContent {
+  bundleChecksum: string
+  name: string
+  description: string
+  category: string
+  prompt: string
+  allowedTools: string[]
+  scopes: string[]
+  repository: string | null
+  commitHash: string | null
+  warnings: SkillWarning[]
+}
+
+/** The tools an agent has while it runs a skill. */
+export const agentTools = ['bash', 'read_file', 'write_file', 'list_files'] as const
+
+/** Reads what a bundle says of itself; a bundle without a category goes to `general`. */
+export function contentOf(
+  bundle: Bundle,
+  stored: StoredBundle,
+  origin: { repository: string; commitHash: string } | undefined,
+): SkillContent {
+  const main = bundle.files.find(({ path }) => path === 'SKILL.md')
+  if (!main) throw new ApiError('INVALID_INPUT', { message: 'A skill needs SKILL.md' })
+  const head = readSkillFile(main.bytes)
+  const category = head.metadata['category']
+  return {
+    bundleChecksum: stored.checksum,
+    name: head.name,
+    description: head.description,
+    category: typeof category === 'string' && category.length <= 64 ? category : 'general',
+    prompt: head.text,
+    allowedTools: head.allowedTools,
+    scopes: head.scopes,
+    repository: origin?.repository ?? null,
+    commitHash: origin?.commitHash ?? null,
+    warnings: lintSkill(bundle.files, head, agentTools),
+  }
+}
+
+const slugPattern = /^[a-z0-9][a-z0-9-]{0,63}$/
+
+/**
+ * Makes a version and with it the skill, if it is new. Everything becomes visible with the caller's transaction or
+ * not at all. `stored` is the bundle when it was just written; one from the catalog is kept already.
+ */
+export async function writeVersion(
+  tx: Tx,
+  principal: Principal,
+  slug: string,
+  content: SkillContent,
+  { stored, note = null }: { stored?: StoredBundle | undefined; note?: string | null },
+) {
+  const { workspaceId, userId } = principal
+  if (!slugPattern.test(slug)) {
+    throw new ApiError('INVALID_INPUT', { message: 'slug: 1 to 64 lower-case letters, digits and hyphens' })
+  }
+  await requireFreeSlot(tx, workspaceId)
+  // The skill before the bundle, as a restore does it: the other way round the two could wait for each other.
+  await store.lockSkill(tx, workspaceId, slug)
+  if (stored) await keepBundle(tx, stored)
+  else if (!(await claimBundle(tx, content.bundleChecksum))) {
+    throw new ApiError('CONFLICT', { message: 'The catalog changed at this moment; install again' })
+  }
+  const before = await store.findSkill(tx, workspaceId, slug)
+  if (!before) await requireRoom(tx, workspaceId)
+  const versionNumber = await store.insertVersion(tx, workspaceId, slug, {
+    bundle_checksum: content.bundleChecksum,
+    name: content.name,
+    description: content.description,
+    category: content.category,
+    prompt: content.prompt,
+    allowed_tools: content.allowedTools,
+    scopes: content.scopes,
+    repository: content.repository,
+    commit_hash: content.commitHash,
+    warnings: JSON.stringify(content.warnings),
+    note,
+    created_by: userId,
+  })
+  await recordActivity(tx, principal, {
+    type: before ? 'skill.updated' : 'skill.installed',
+    workspaceId,
+    details: { slug, versionNumber, contentChecksum: content.bundleChecksum },
+  })
+  return { versionNumber, asksForMore: before && whatIsMore(before, content) }
+}
+
+/** A skill is not changed under an agent that works with it; the refusal carries the flag clients look for. */
+export async function requireFreeSlot(tx: Tx, workspaceId: string): Promise<void> {
+  if (await shareSlot(tx, workspaceId)) return
+  throw new ApiError('EXECUTION_RUNNING', { beside: { isRunning: true } })
+}
+
+async function requireRoom(tx: Tx, workspaceId: string): Promise<void> {
+  await store.lockLibrary(tx, workspaceId)
+  if ((await store.countSkills(tx, workspaceId)) < skillsPerWorkspace) return
+  throw new ApiError('INVALID_INPUT', {
+    message: `A workspace holds at most ${skillsPerWorkspace} skills; uninstall one first`,
+    details: { limit: skillsPerWorkspace },
+  })
+}
+
+function whatIsMore(before: store.LiveSkill, { allowedTools, scopes }: SkillContent) {
+  const more = {
+    allowedTools: allowedTools.filter((tool) => !before.allowed_tools.includes(tool)),
+    scopes: scopes.filter((scope) => !before.scopes.includes(scope)),
+  }
+  return more.allowedTools.length > 0 || more.scopes.length > 0 ? more : undefined
+}
