@@ -1,0 +1,31 @@
+import type { AddressInfo } from 'node:net'
+import { openDeps } from '../packages/server/src/deps.ts'
+import { EventStreams } from '../packages/server/src/executions/stream.ts'
+import { createServer } from '../packages/server/src/http/server.ts'
+import { Live } from '../packages/server/src/live/live.ts'
+import { readConfig } from '../packages/server/src/platform/config.ts'
+import { createLogger } from '../packages/server/src/platform/logger.ts'
+import { findLiveSessions } from '../packages/server/src/sessions/sessions.ts'
+import { cpuMicros, memoryNow } from './event-parts.ts'
+
+/** A process that only streams: the real edge, admission, log and credentials, and no other route. */
+const config = readConfig(process.env)
+const deps = await openDeps(config, createLogger(config.logLevel), new AbortController().signal)
+const live = new Live(deps, {
+  key: async () => [],
+  oauth: async () => [],
+  session: (asked) => findLiveSessions(deps.database.db, asked),
+})
+const nobody = () => Promise.reject(new Error('no credential is read here'))
+const server = createServer({
+  deps,
+  socketDoor: live.socketDoor,
+  authenticators: { key: nobody, session: nobody, oauth: nobody, enterWorkspace: nobody },
+  grants: {} as never,
+  routes: [],
+  rawRoutes: [new EventStreams(deps, live).route],
+})
+await deps.redis.settle()
+await server.listen({ host: '127.0.0.1', port: 0, backlog: 4096 })
+process.on('message', () => process.send?.({ ...memoryNow(), cpuMicros: cpuMicros() }))
+process.send?.({ port: (server.server.address() as AddressInfo).port })

@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto'
+import { inputBytes } from '@guildhall/contract'
+import { keepBundle, type StoredBundle } from '../artifacts/artifacts.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { Principal } from '../http/principal.ts'
+import type { Db, Tx } from '../platform/database.ts'
+import type { LiveSkill } from '../skills/skills.ts'
+import { findTrace, openTrace } from '../traces/traces.ts'
+import * as store from './store.ts'
+
+export interface ExecutionWish {
+  input: string
+  source?: string
+  interface?: string
+  maxCost?: number
+  attachments?: StoredBundle | undefined
+  /** What this is a rerun of; the lineage goes on. */
+  parent?: store.ExecutionRow
+  /** The trace this goes on with, instead of one of its own. */
+  traceId?: string | undefined
+  /** The step of a workflow that waits for it. */
+  step?: { runId: string; key: string; awakeableId: string }
+}
+
+type Starter = Pick<Principal, 'workspaceId' | 'userId' | 'kind' | 'credentialId'>
+
+/** An idle execution of the skill as it is now: whatever is installed later, this runs what was there. */
+export async function prepareExecution(
+  tx: Tx,
+  { workspaceId, userId, kind, credentialId }: Starter,
+  skill: LiveSkill,
+  wish: ExecutionWish,
+): Promise<store.ExecutionRow> {
+  const executionId = `exec_${randomUUID()}`
+  const apiKeyId = kind === 'key' ? credentialId : null
+  if (wish.attachments) await keepBundle(tx, wish.attachments)
+  const parentTrace = wish.parent && (await findTrace(tx, workspaceId, wish.parent.trace_id))
+  const traceId =
+    wish.traceId ??
+    (await openTrace(tx, {
+      workspaceId,
+      userId,
+      apiKeyId,
+      executionId,
+      title: `${skill.name}: ${wish.input}`,
+      traceKey: parentTrace?.trace_key,
+    }))
+  return store.insertExecution(tx, {
+    execution_id: executionId,
+    workspace_id: workspaceId,
+    user_id: userId,
+    api_key_id: apiKeyId,
+    skill_id: skill.skill_id,
+    skill_slug: skill.slug,
+    skill_name: skill.name,
+    skill_version: skill.version_number,
+    bundle_checksum: skill.bundle_checksum,
+    attachments_checksum: wish.attachments?.checksum ?? null,
+    source: wish.source ?? 'api',
+    interface: wish.interface ?? 'api',
+    input_text: wish.input,
+    max_cost_milli_ds: wish.maxCost === undefined ? null : Math.round(wish.maxCost * 1000),
+    parent_execution_id: wish.parent?.execution_id ?? null,
+    trace_id: traceId,
+    workflow_run_id: wish.step?.runId ?? null,
+    awakeable_id: wish.step?.awakeableId ?? null,
+    step_key: wish.step?.key ?? null,
+  })
+}
+
+/** In bytes of the payload, not in characters. */
+export function requireSmallInput(input: string): void {
+  if (Buffer.byteLength(input) <= inputBytes) return
+  throw new ApiError('INVALID_INPUT', {
+    message: `input: at most ${inputBytes} bytes; send more as attachments`,
+    details: { limit: inputBytes },
+  })
+}
+
+/** Which skill a continued trace was about. */
+export async function skillOfTrace(db: Db, workspaceId: string, traceId: string | undefined) {
+  if (traceId === undefined) return undefined
+  const trace = await findTrace(db, workspaceId, traceId)
+  const earlier = trace?.execution_id && (await store.findExecution(db, workspaceId, trace.execution_id))
+  if (!trace || !earlier) throw new ApiError('NOT_FOUND')
+  return { traceId: trace.id, skillSlug: earlier.skill_slug }
+}

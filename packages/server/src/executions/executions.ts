@@ -1,0 +1,207 @@
+import { announceApprovals } from '../approvals/approvals.ts'
+import type { Deps } from '../deps.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { Live } from '../live/live.ts'
+import { publishEvents } from './event-log.ts'
+import { type Changed, type Ending, endExecution, hasEnded, startQueued } from './lifecycle.ts'
+import { type StepExecutionWish, startForStep } from './step-execution.ts'
+import * as store from './store.ts'
+
+export { deleteOldEventPartitions, insertEventPartitions } from './event-store.ts'
+export { readStepExecution } from './step-execution.ts'
+export { EventStreams } from './stream.ts'
+
+/** What changes of executions work with, in an API process and in a worker alike. */
+export type ExecutionParts = Pick<Deps, 'config' | 'database' | 'redis' | 'engine' | 'logger' | 'metrics'> & {
+  live: Live
+}
+
+/** The worker that has the execution listens here, and so does who waits for its end. */
+export function endChannel(executionRowId: number): string {
+  return `execution-end:${executionRowId}`
+}
+
+export function goneChannel(executionRowId: number): string {
+  return `execution-gone:${executionRowId}`
+}
+
+/** After a change is committed: readers, sockets and whoever waits are told. Nothing here is needed for the truth. */
+export function announce(parts: ExecutionParts, { row, events, budgetRequest }: Changed): void {
+  publishEvents(parts.redis, row.id, events)
+  const { workspace_id: workspaceId, execution_id: executionId, skill_slug: skillSlug, status } = row
+  const facts = { workspaceId, executionId, skillSlug, status }
+  if (status === 'working') parts.live.publish({ type: 'execution-started', ...facts })
+  if (!hasEnded(row)) return
+  parts.metrics.executionsEnded.inc({ reason: row.stop_reason ?? 'error' })
+  parts.live.wake(endChannel(row.id))
+  void tellWaiting(parts, row)
+  if (budgetRequest !== undefined) {
+    void announceApprovals(parts, { kind: 'budget', workspaceId, ids: [budgetRequest], userId: row.user_id })
+  }
+  parts.live.publish({
+    type: status === 'completed' ? 'execution-completed' : 'execution-failed',
+    ...facts,
+    stopReason: row.stop_reason,
+    cost: row.cost_milli_ds / 1000,
+  })
+}
+
+/** The step of a workflow that waits for it goes on. What fails here is done by the next look around. */
+async function tellWaiting(
+  parts: ExecutionParts,
+  { id, awakeable_id }: Pick<store.ExecutionRow, 'id' | 'awakeable_id'>,
+): Promise<void> {
+  if (awakeable_id === null) return
+  try {
+    await parts.engine.resolveAwakeable(awakeable_id)
+    await store.updateAwaitedTold(parts.database.db, id)
+  } catch (error) {
+    parts.logger.debug({ err: error, execution: id }, 'the waiting step was not told yet')
+  }
+}
+
+/** Hands a started execution to the engine, which calls a worker. Asking twice for one attempt is asking once. */
+async function dispatch(parts: ExecutionParts, row: Pick<store.ExecutionRow, 'id' | 'attempt'>) {
+  await parts.engine.runExecution({ executionRowId: row.id, attempt: row.attempt })
+}
+
+/** The same, for a start that somebody waits for: without the engine the execution ends here, and nothing is charged. */
+export async function dispatchOrFail(parts: ExecutionParts, { row }: Changed): Promise<void> {
+  try {
+    await dispatch(parts, row)
+  } catch (error) {
+    // The word may have arrived all the same; a worker that comes for it will find it ended.
+    await end(parts, row.id, { status: 'failed', stopReason: 'error', code: 'EXECUTION_FAILED' })
+    throw new ApiError('EXECUTION_FAILED', { cause: error })
+  }
+}
+
+/**
+ * Ends an execution, unless it has ended, another attempt has it, or the reason no longer holds. Gives the row as it was
+ * before, and the change if this made one.
+ */
+export async function end(
+  parts: ExecutionParts,
+  id: number,
+  ending: Ending,
+  only: { attempt?: number; due?: store.Due } = {},
+): Promise<{ row: store.ExecutionRow | undefined; changed: Changed | undefined }> {
+  const outcome = await parts.database.transaction(async (tx) => {
+    const row = await store.lockExecution(tx, id, only.due)
+    const isOthers = only.attempt !== undefined && only.attempt !== row?.attempt
+    if (!row || hasEnded(row) || isOthers) return { row, changed: undefined }
+    return { row, changed: await endExecution(tx, row, ending) }
+  })
+  if (outcome.changed) {
+    announce(parts, outcome.changed)
+    await startNext(parts, outcome.changed.row.workspace_id)
+  }
+  return outcome
+}
+
+/** Starts whoever waits longest for the workspace's slot. What fails here is done by the next look around. */
+async function startNext(parts: ExecutionParts, workspaceId: string): Promise<void> {
+  try {
+    for (;;) {
+      const changed = await parts.database.transaction((tx) => startQueued(tx, parts.config, workspaceId))
+      if (!changed) return
+      announce(parts, changed)
+      if (changed.row.status !== 'working') continue
+      await dispatch(parts, changed.row)
+      return
+    }
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'EXECUTION_RUNNING') return
+    parts.logger.warn({ err: error, workspaceId }, 'the next execution was not started yet')
+  }
+}
+
+const interrupted: Ending = {
+  status: 'failed',
+  stopReason: 'interrupt',
+  events: [{ type: 'user.interrupt', payload: {} }],
+}
+
+const seenGoneWithinMs = 4000
+
+/** Cancel, as far as the record goes; then waits until the worker has seen the last process gone, or for a while. */
+export async function cancel(parts: ExecutionParts, id: number) {
+  const { row, changed } = await end(parts, id, interrupted)
+  if (!changed) return { row, changed, processKilled: false }
+  return { row, changed, processKilled: row?.worker_id ? await waitUntilGone(parts, id) : false }
+}
+
+async function waitUntilGone(parts: ExecutionParts, id: number): Promise<boolean> {
+  const deadline = AbortSignal.timeout(seenGoneWithinMs)
+  while (!deadline.aborted) {
+    const word = parts.live.wait(goneChannel(id), deadline, 250)
+    const row = await store.findExecutionById(parts.database.db, id)
+    if (row?.process_gone_at) return true
+    await word
+  }
+  return false
+}
+
+/** For a key that is revoked together with what it runs. */
+export async function stopExecutionsOfKey(parts: ExecutionParts, keyId: number): Promise<number> {
+  const ids = await store.listOpenOfKey(parts.database.db, keyId)
+  const outcomes = await Promise.all(ids.map((id) => cancel(parts, id)))
+  return outcomes.filter(({ changed }) => changed).length
+}
+
+/**
+ * Starts a skill for a step of a workflow, or has it wait for the workspace's slot; a step that is repeated finds what it
+ * began. Undefined when it is no longer wanted.
+ */
+export async function beginStepExecution(
+  parts: ExecutionParts,
+  wish: StepExecutionWish,
+): Promise<number | undefined> {
+  const started = await startForStep(parts, wish)
+  if (started?.changed) announce(parts, started.changed)
+  // What does not reach the engine now is offered again by the next look around.
+  if (started?.changed?.row.status === 'working') await dispatch(parts, started.row).catch(() => {})
+  return started?.row.id
+}
+
+/** For a run of a workflow that is canceled together with what it started. */
+export async function interruptExecutionsOfRun(parts: ExecutionParts, runId: string): Promise<void> {
+  const ids = await store.listOpenOfRun(parts.database.db, runId)
+  await Promise.all(ids.map((id) => end(parts, id, interrupted)))
+}
+
+export async function interruptExecution(parts: ExecutionParts, id: number): Promise<void> {
+  await end(parts, id, interrupted)
+}
+
+const atOnce = 100
+const dispatchAgainSeconds = 2
+
+/**
+ * What every process does once a second, so that no execution is left behind by the death of any other: those that
+ * nobody took are offered again, those whose worker is silent or whose time is over are ended, and queues go on.
+ */
+export async function tendExecutions(parts: ExecutionParts): Promise<void> {
+  const { db } = parts.database
+  const unclaimed = await store.listUnclaimed(db, dispatchAgainSeconds, atOnce)
+  // At once: an engine that hangs costs one wait and not one for each, while others are due.
+  await Promise.all(unclaimed.map((row) => dispatch(parts, row).catch(() => {})))
+  for (const due of ['lapsed', 'overdue', 'forgotten'] as const) {
+    for (const id of await store.listDue(db, due, atOnce)) {
+      // One that cannot be ended must not keep the others.
+      await endDue(parts, id, due).catch((error) =>
+        parts.logger.warn({ err: error, id, due }, 'an execution was not ended yet'),
+      )
+    }
+  }
+  for (const row of await store.listAwaited(db, atOnce)) await tellWaiting(parts, row)
+  for (const workspaceId of await store.listStuckQueues(db, atOnce)) await startNext(parts, workspaceId)
+}
+
+async function endDue(parts: ExecutionParts, id: number, due: store.Due): Promise<void> {
+  const row = await store.findExecutionById(parts.database.db, id)
+  // A worker that had it is gone with its sandbox; without one, none ever came.
+  const lost = row?.worker_id ? 'SANDBOX_LOST' : 'EXECUTION_FAILED'
+  const code = { lapsed: lost, overdue: 'EXECUTION_TIMEOUT', forgotten: 'EXECUTION_EXPIRED' }[due]
+  await end(parts, id, { status: 'failed', stopReason: 'error', code }, { due })
+}

@@ -1,0 +1,167 @@
+import type { StopReason } from '@guildhall/contract'
+import { requestBudget } from '../approvals/approvals.ts'
+import { findRefusal, insufficientCredits, reserve, settle } from '../billing/billing.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { Config } from '../platform/config.ts'
+import type { Tx } from '../platform/database.ts'
+import { updateTrace } from '../traces/traces.ts'
+import { freeSlot, isSlotFree, takeSlot } from '../workspaces/workspaces.ts'
+import { appendEventsLocked, type NewEvent, type StoredEvent } from './event-log.ts'
+import * as store from './store.ts'
+
+/**
+ * The life of an execution. Each change is one transaction that holds the execution's row, and in it everything that
+ * goes with the change: events, credits, the workspace's slot, the trace. So a crash leaves all of it or none.
+ *
+ *   idle ── user.message ──▶ working ── the agent finishes ──▶ completed
+ *    │                          ├── cancel, interrupt, limit, error, timeout, lost ──▶ failed
+ *    └── cancel, 24 hours ──────┴──▶ failed
+ *
+ * A start reserves credits, then takes the slot, in this order; an end settles and frees them in the same order, so
+ * the two never wait for each other crosswise. An execution that was told to wait for the slot stays idle with
+ * `queued_at`. Every end raises the attempt number, which shuts the log to whoever still works on it: the last event
+ * is `session.status_idle`, and there is exactly one.
+ */
+export interface StartWish {
+  /** All that the agent is given to work on. */
+  text: string
+  /** What is said to start it, as it was said. */
+  content: { type: 'text'; text: string }[]
+  /** A start that is not willing to wait is refused when others wait already. */
+  ifBusy: 'reject' | 'queue'
+  maxCostMilliDs: number | null
+}
+
+type StartConfig = Pick<Config, 'defaultMaxCostMilliDs'>
+
+export interface Changed {
+  row: store.ExecutionRow
+  events: StoredEvent[]
+  /** What the owner of its key is asked because of it. */
+  budgetRequest?: string | undefined
+}
+
+export async function startExecution(
+  tx: Tx,
+  config: StartConfig,
+  row: store.ExecutionRow,
+  wish: StartWish,
+): Promise<Changed> {
+  const message: NewEvent = { type: 'user.message', payload: { content: wish.content } }
+  const mayWait = wish.ifBusy === 'queue'
+  if (!mayWait) {
+    // What is refused anyway is refused here, before a lock: else hundreds of starts at once wait for one another.
+    const refusal = await findRefusal(tx, creditsFor(config, row, wish))
+    if (refusal) throw insufficientCredits(refusal)
+  }
+  const busy = (await store.findQueued(tx, row.workspace_id)) || !(await isSlotFree(tx, row.workspace_id))
+  if (!busy) {
+    const started = await tryStart(tx, config, row, wish, [message])
+    if (started) return started
+  }
+  // Also for who would wait: the reservation must go with the transaction. The next try finds the slot taken.
+  if (!mayWait || !busy) throw new ApiError('EXECUTION_RUNNING')
+  await store.updateQueued(tx, row.id, { maxCostMilliDs: wish.maxCostMilliDs, inputText: wish.text })
+  const events = await appendEventsLocked(tx, row.id, [message])
+  return { row: { ...row, queued_at: new Date().toISOString() }, events }
+}
+
+/** Undefined when the slot is taken; then the transaction must not be committed. */
+async function tryStart(
+  tx: Tx,
+  config: StartConfig,
+  row: store.ExecutionRow,
+  wish: Pick<StartWish, 'text' | 'maxCostMilliDs'>,
+  before: readonly NewEvent[],
+): Promise<Changed | undefined> {
+  const reserved = await reserve(tx, creditsFor(config, row, wish))
+  if (!reserved.ok) throw insufficientCredits(reserved)
+  if (!(await takeSlot(tx, row.workspace_id, row.id))) return undefined
+  const started = await store.claimStart(tx, row.id, reserved.reservation.amountMilliDs, wish.text)
+  if (!started) throw new ApiError('CONFLICT', { message: 'This execution was started already' })
+  const events = await appendEventsLocked(tx, row.id, [
+    ...before,
+    { type: 'session.status_running', payload: {} },
+  ])
+  await noteInTrace(tx, started, 'running', 0)
+  return { row: started, events }
+}
+
+function creditsFor(
+  { defaultMaxCostMilliDs }: StartConfig,
+  row: store.ExecutionRow,
+  { maxCostMilliDs }: Pick<StartWish, 'maxCostMilliDs'>,
+) {
+  const { user_id: userId, workspace_id: workspaceId, execution_id: executionId, api_key_id: keyId } = row
+  return { userId, workspaceId, executionId, keyId, maxCostMilliDs, defaultMaxCostMilliDs }
+}
+
+/**
+ * Starts whoever has waited longest in a workspace, if nothing works there. One whose credits no longer suffice ends
+ * here, and the next one is looked at by the next call.
+ */
+export async function startQueued(
+  tx: Tx,
+  config: StartConfig,
+  workspaceId: string,
+): Promise<Changed | undefined> {
+  const row = await store.lockQueueHead(tx, workspaceId)
+  if (!row) return undefined
+  const wish = { text: row.input_text, maxCostMilliDs: row.max_cost_milli_ds }
+  if (!(await isSlotFree(tx, workspaceId))) return undefined
+  try {
+    const started = await tryStart(tx, config, row, wish, [])
+    if (started) return started
+    throw new ApiError('EXECUTION_RUNNING')
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'INSUFFICIENT_CREDITS') throw error
+    return endExecution(tx, row, { status: 'failed', stopReason: 'limit_reached', code: error.code })
+  }
+}
+
+export interface Ending {
+  status: 'completed' | 'failed'
+  stopReason: StopReason
+  code?: string
+  summary?: string
+  /** Told before the last event. */
+  events?: readonly NewEvent[]
+}
+
+/** Call it with the row locked and not ended. */
+export async function endExecution(tx: Tx, row: store.ExecutionRow, ending: Ending): Promise<Changed> {
+  const { status, stopReason, code } = ending
+  if (row.status === 'working') {
+    await settle(tx, row.execution_id, row.cost_milli_ds)
+    await freeSlot(tx, row.workspace_id, row.id)
+  }
+  const reason = { type: stopReason, ...(code === undefined ? {} : { code }) }
+  const events = await appendEventsLocked(tx, row.id, [
+    ...(ending.events ?? []),
+    { type: 'session.status_idle', payload: { stop_reason: reason } },
+  ])
+  const change = {
+    status,
+    stop_reason: stopReason,
+    error_code: code ?? null,
+    summary: ending.summary ?? null,
+  }
+  await store.updateEnded(tx, row.id, change)
+  await noteInTrace(tx, row, status, row.cost_milli_ds)
+  const budgetRequest = code === 'KEY_SPEND_LIMIT' ? await askForBudget(tx, row) : undefined
+  return { row: { ...row, ...change }, events, budgetRequest }
+}
+
+async function askForBudget(tx: Tx, row: store.ExecutionRow): Promise<string | undefined> {
+  const { execution_id: executionId, api_key_id: keyId, user_id: userId, workspace_id: workspaceId } = row
+  return keyId === null ? undefined : requestBudget(tx, { executionId, keyId, userId, workspaceId })
+}
+
+async function noteInTrace(tx: Tx, row: store.ExecutionRow, status: string, addedMilliDs: number) {
+  const change = { status, executionId: row.execution_id, addedMilliDs }
+  await updateTrace(tx, row.workspace_id, row.trace_id, change)
+}
+
+export function hasEnded({ status }: Pick<store.ExecutionRow, 'status'>): boolean {
+  return status === 'completed' || status === 'failed'
+}

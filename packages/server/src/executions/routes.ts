@@ -1,0 +1,268 @@
+import { type BodyOf, executionRoutes } from '@guildhall/contract'
+import { ApiError } from '../http/api-error.ts'
+import { bindRoutes, type Call } from '../http/bind-routes.ts'
+import { countRequest, refuseIfFull } from '../http/rate-limit.ts'
+import { createOnce } from '../idempotency/idempotency.ts'
+import { findSkill, isSkillBeingWritten } from '../skills/skills.ts'
+import { storeAttachments } from './attachments.ts'
+import { BlockFold } from './blocks.ts'
+import { prepareExecution, requireSmallInput, skillOfTrace } from './create.ts'
+import type { StoredEvent } from './event-log.ts'
+import { listEvents } from './event-store.ts'
+import { announce, cancel, dispatchOrFail, type ExecutionParts } from './executions.ts'
+import { type Changed, hasEnded, type StartWish, startExecution } from './lifecycle.ts'
+import * as store from './store.ts'
+import { streamUrl } from './stream.ts'
+
+const defaultPage = 10
+const queueTries = 5
+
+export function executionHandlers(parts: ExecutionParts) {
+  return bindRoutes(executionRoutes, {
+    runSkill: async (call) => {
+      const { principal, params, body, deps } = call
+      const skill = await requireSkill(call, params.slug)
+      requireSmallInput(body.input)
+      if (await isSkillBeingWritten(deps.database.db, principal.workspaceId, params.slug)) {
+        const message = 'This skill is being installed or removed at this moment; start again'
+        throw new ApiError('EXECUTION_RUNNING', { status: 409, message })
+      }
+      const attachments = await storeAttachments(deps, principal.workspaceId, body.attachments)
+      const made: { changed?: Changed } = {}
+      const answer = await createOnce(call, async (tx) => {
+        const row = await prepareExecution(tx, principal, skill, { ...body, attachments })
+        made.changed = await startExecution(tx, deps.config, row, toWish(body.input, body))
+        const executionId = row.execution_id
+        return {
+          resourceId: executionId,
+          answer: {
+            executionId,
+            skillName: skill.name,
+            status: 'started' as const,
+            message: `${skill.name} is running; open its stream to watch it`,
+            sseUrl: `/api/v1/executions/${executionId}/stream-token`,
+          },
+        }
+      })
+      await follow(parts, made.changed)
+      return answer
+    },
+
+    createExecution: async (call) => {
+      const { principal, body, deps } = call
+      const session = await skillOfTrace(deps.database.db, principal.workspaceId, body.sessionId)
+      const slug = body.skill_slug ?? session?.skillSlug
+      const input = body.input ?? (session ? '' : undefined)
+      if (slug === undefined) throw missing('skill_slug')
+      if (input === undefined) throw missing('input')
+      await call.requireScopes([`tool:execute:${slug}`])
+      requireSmallInput(input)
+      const skill = await requireSkill(call, slug)
+      const remixed = body.remixOf
+      if (remixed !== undefined) await requireExecution(call, remixed)
+      const attachments = await storeAttachments(deps, principal.workspaceId, body.attachments)
+      return createOnce(call, async (tx) => {
+        const wish = { ...body, input, attachments, traceId: session?.traceId }
+        const row = await prepareExecution(tx, principal, skill, wish)
+        const answer = { id: row.execution_id, skill_slug: skill.slug, skill_name: skill.name }
+        return { resourceId: row.execution_id, answer: { ...answer, status: 'idle' as const } }
+      })
+    },
+
+    listExecutions: async ({ principal, query, deps }) => {
+      const { limit = defaultPage, offset = 0 } = query
+      const rows = await store.listExecutions(deps.database.db, principal.workspaceId, {
+        limit: limit + 1,
+        offset,
+        sources: words(query.channels),
+        interfaces: words(query.interfaces),
+      })
+      const items = rows.slice(0, limit).map(describeItem)
+      return { items, hasMore: rows.length > limit, offset, limit }
+    },
+
+    getExecutionStatus: async (call) => {
+      const row = await requireExecution(call, call.params.executionId)
+      const fold = new BlockFold()
+      for (let after = 0; ; ) {
+        const events = await listEvents(call.deps.database, row.id, after)
+        for (const event of events) fold.add(event)
+        const last = events.at(-1)
+        if (!last) break
+        after = last.sequence
+      }
+      const {
+        id: _id,
+        inputText: _input,
+        source: _source,
+        interface: _interface,
+        ...shown
+      } = describeItem(row)
+      return { ...shown, outputBlocks: fold.blocks }
+    },
+
+    getStreamToken: async (call) => {
+      const { execution_id } = await requireExecution(call, call.params.executionId)
+      return { sseUrl: streamUrl(call.deps.config, call.principal, execution_id) }
+    },
+
+    postExecutionEvents: async (call) => {
+      const { body, deps } = call
+      const row = await requireExecution(call, call.params.executionId)
+      await call.requireScopes([`tool:execute:${row.skill_slug}`])
+      const event = body.events[0]
+      if (event?.type !== 'user.message') {
+        const { changed } = await cancel(parts, row.id)
+        if (!changed) throw ended(row)
+        return { data: changed.events.map(describeEvent) }
+      }
+      await countStart(call)
+      const text = joinInput(row.input_text, event.content.map((block) => block.text).join('\n'))
+      requireSmallInput(text)
+      const changed = await withRetries(body.ifBusy, () =>
+        deps.database.transaction(async (tx) => {
+          const held = await store.lockExecution(tx, row.id)
+          if (!held || hasEnded(held)) throw ended(row)
+          if (held.status === 'working' || held.queued_at !== null) throw startedBefore()
+          return startExecution(tx, deps.config, held, { ...toWish(text, body), content: event.content })
+        }),
+      )
+      await follow(parts, changed)
+      return { data: changed.events.map(describeEvent) }
+    },
+
+    rerunExecution: async (call) => {
+      const { principal, params, body, deps } = call
+      const parent = await requireExecution(call, params.executionId)
+      await call.requireScopes([`tool:execute:${parent.skill_slug}`])
+      requireSmallInput(body.input)
+      const skill = await requireSkill(call, parent.skill_slug)
+      const made: { changed?: Changed } = {}
+      const answer = await createOnce(call, async (tx) => {
+        const row = await prepareExecution(tx, principal, skill, { ...body, parent })
+        made.changed = await startExecution(tx, deps.config, row, toWish(body.input, body))
+        return {
+          resourceId: row.execution_id,
+          answer: {
+            executionId: row.execution_id,
+            parentExecutionId: parent.execution_id,
+            skillName: skill.name,
+            status: 'started' as const,
+            message: `${skill.name} is running again; open its stream to watch it`,
+          },
+        }
+      })
+      await follow(parts, made.changed)
+      return answer
+    },
+
+    cancelExecution: async (call) => {
+      const row = await requireExecution(call, call.params.executionId)
+      await call.requireScopes([`tool:execute:${row.skill_slug}`])
+      const { row: before, changed, processKilled } = await cancel(parts, row.id)
+      const actualStatus = changed?.row.status ?? before?.status ?? row.status
+      const message = changed ? 'Canceled' : `The execution had ended already: ${actualStatus}`
+      return { success: changed !== undefined, message, processKilled, actualStatus }
+    },
+  })
+}
+
+async function follow(parts: ExecutionParts, changed: Changed | undefined): Promise<void> {
+  if (!changed) return
+  announce(parts, changed)
+  if (changed.row.status === 'working') await dispatchOrFail(parts, changed)
+}
+
+/** Who is willing to wait finds the slot free and then taken, at worst, by several others one after the other. */
+async function withRetries<T>(ifBusy: StartWish['ifBusy'] | undefined, work: () => Promise<T>): Promise<T> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await work()
+    } catch (error) {
+      const busy = error instanceof ApiError && error.code === 'EXECUTION_RUNNING'
+      if (!busy || ifBusy !== 'queue' || tried === queueTries) throw error
+    }
+  }
+}
+
+/** A start that comes as an event counts like any other. */
+async function countStart(call: Call): Promise<void> {
+  const { deps, client } = call
+  const caller = { caller: undefined, userId: call.principal?.userId, address: client.address }
+  refuseIfFull(deps, ['skillRun'], await countRequest(deps, ['skillRun'], caller))
+}
+
+type Asking = Pick<Call<(typeof executionRoutes)['getStreamToken']>, 'principal' | 'deps'>
+
+async function requireExecution({ principal, deps }: Asking, executionId: string) {
+  const row = await store.findExecution(deps.database.db, principal.workspaceId, executionId)
+  if (!row) throw new ApiError('NOT_FOUND')
+  return row
+}
+
+async function requireSkill({ principal, deps }: Asking, slug: string) {
+  const skill = await findSkill(deps.database.db, principal.workspaceId, slug)
+  if (!skill) throw new ApiError('NOT_FOUND', { message: 'This skill is not installed here' })
+  return skill
+}
+
+function toWish(
+  text: string,
+  body: Pick<BodyOf<(typeof executionRoutes)['postExecutionEvents']>, 'ifBusy' | 'maxCost'>,
+): StartWish {
+  const maxCostMilliDs = body.maxCost === undefined ? null : Math.round(body.maxCost * 1000)
+  return { text, content: [{ type: 'text', text }], ifBusy: body.ifBusy ?? 'reject', maxCostMilliDs }
+}
+
+/** What an execution was made with and what it is told when it starts, once when both are the same. */
+function joinInput(prepared: string, message: string): string {
+  return prepared === '' || prepared === message ? message : `${prepared}\n\n${message}`
+}
+
+function missing(field: string): ApiError {
+  return new ApiError('INVALID_INPUT', { message: `${field}: is required`, details: { field } })
+}
+
+function startedBefore(): ApiError {
+  return new ApiError('CONFLICT', { message: 'This execution was started already' })
+}
+
+function ended(row: store.ExecutionRow): ApiError {
+  return new ApiError('CONFLICT', {
+    message: 'This execution has ended; go on with its trace',
+    details: { continue: `/api/v1/traces/${row.trace_id}/continue` },
+  })
+}
+
+function words(list: string | undefined): string[] {
+  return (list ?? '')
+    .split(',')
+    .map((word) => word.trim())
+    .filter(Boolean)
+}
+
+function describeEvent({ id, type, sequence, payload }: StoredEvent) {
+  return { id, type, sequence, payload: { ...payload } as Record<string, unknown> }
+}
+
+function describeItem(row: store.ExecutionItem) {
+  return {
+    id: row.id,
+    executionId: row.execution_id,
+    skillSlug: row.skill_slug,
+    skillName: row.skill_name,
+    skillVersion: row.skill_version,
+    status: row.status,
+    stopReason: row.stop_reason,
+    errorCode: row.error_code,
+    cost: row.cost_milli_ds / 1000,
+    source: row.source,
+    interface: row.interface,
+    inputText: row.input_text,
+    startedAt: row.started_at,
+    completedAt: row.completed_at,
+    queuedAt: row.queued_at,
+    traceId: row.trace_id,
+    ...(row.parent_execution_id === null ? {} : { parentExecutionId: row.parent_execution_id }),
+  }
+}

@@ -1,0 +1,315 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { executionTimeoutSeconds, type NewExecutionEvent } from '@guildhall/contract'
+import { type BundleFile, createArtifact, readBundle, storeFiles, toBundle } from '../artifacts/artifacts.ts'
+import { findReservation } from '../billing/billing.ts'
+import type { Deps } from '../deps.ts'
+import { findProviderKey, ModelError, type Models } from '../models/models.ts'
+import { isDatabaseAway } from '../platform/database.ts'
+import type { Sandbox, SandboxDriver } from '../sandbox/sandbox.ts'
+import { type AgentOutcome, runAgent, type Usage } from './agent-loop.ts'
+import { EventWriter } from './event-writer.ts'
+import { type ExecutionParts, end, endChannel, goneChannel } from './executions.ts'
+import type { Ending } from './lifecycle.ts'
+import * as store from './store.ts'
+
+export interface RunnerParts extends ExecutionParts {
+  storage: Deps['storage']
+  models: Models
+  sandboxes: SandboxDriver
+}
+
+const renewEveryMs = 5000
+const lookEveryMs = 1000
+
+/**
+ * Executions in this worker. The engine calls `run` for each; the work itself does not hang on that call, because the
+ * engine may be restarted in the middle of it. Called again for one that this process works on, it waits for that;
+ * for one that another process holds, until that process is done or its lease lapses. A worker that loses its lease,
+ * or sees the row ended, stops at once and writes nothing more: the row's attempt number shuts the log to it.
+ */
+export class Runner {
+  readonly #parts: RunnerParts
+  /** Tells an operator which process has or had an execution; the last part, that no earlier one had this name. */
+  readonly #workerId = `${hostname()}/${process.pid}/${randomUUID()}`
+  readonly #running = new Map<number, Promise<void>>()
+  readonly #draining = new AbortController()
+  readonly #stop = new AbortController()
+
+  constructor(parts: RunnerParts) {
+    this.#parts = parts
+  }
+
+  run(executionRowId: number): Promise<void> {
+    const already = this.#running.get(executionRowId)
+    if (already) return already
+    // In the list before the first wait: a second call in this process must find it.
+    const work = this.#take(executionRowId).finally(() => this.#running.delete(executionRowId))
+    this.#running.set(executionRowId, work)
+    return work
+  }
+
+  async #take(executionRowId: number): Promise<void> {
+    const row = await store.claimWork(this.#parts.database.db, executionRowId, this.#workerId)
+    return row ? this.#work(row) : this.#waitForOther(executionRowId)
+  }
+
+  /** Whether some worker may still need a sandbox: for its execution, or as the trial of one that starts beside this. */
+  async isAlive(sandboxId: string): Promise<boolean> {
+    const [, uuid] = /^exec-(.+)-\d+$/.exec(sandboxId) ?? []
+    if (uuid === undefined) return true
+    return (await store.findWorking(this.#parts.database.db, `exec_${uuid}`)) !== undefined
+  }
+
+  /** What still runs after the drain ends as lost. */
+  async close(drainMs: number): Promise<void> {
+    this.#draining.abort()
+    const timer = setTimeout(() => this.#stop.abort(new Error('the worker stops')), drainMs)
+    await Promise.allSettled(this.#running.values())
+    clearTimeout(timer)
+  }
+
+  /** Somebody else has it, or nobody needs to. The tending of every process ends it if that one dies. */
+  async #waitForOther(executionRowId: number): Promise<void> {
+    const { signal } = this.#draining
+    while (!signal.aborted) {
+      const word = this.#parts.live.wait(endChannel(executionRowId), signal, lookEveryMs)
+      const row = await store.findExecutionById(this.#parts.database.db, executionRowId)
+      if (row?.status !== 'working') return
+      await word
+    }
+  }
+
+  async #work(row: store.ExecutionRow): Promise<void> {
+    const { logger } = this.#parts
+    const ended = new AbortController()
+    const writer = new EventWriter(this.#parts, { id: row.id, attempt: row.attempt })
+    const timeout = AbortSignal.timeout(executionTimeoutSeconds * 1000)
+    const signal = AbortSignal.any([ended.signal, writer.lost, timeout, this.#stop.signal])
+    const watching = this.#watch(row, ended)
+    let sandbox: Sandbox | undefined
+    let ending: Ending
+    try {
+      const material = await patiently(signal, () => this.#readMaterial(row))
+      sandbox = await this.#openSandbox(row, material)
+      const outcome = await this.#runAgent(row, material, sandbox, writer, signal)
+      await this.#keepOutput(row, material, sandbox, writer, signal)
+      ending = endingOf(outcome)
+    } catch (error) {
+      ending = this.#explain(error, { timedOut: timeout.aborted })
+      if (!signal.aborted) logger.warn({ err: error, execution: row.execution_id }, 'an execution failed')
+    }
+    await writer.flush()
+    const gone = (await sandbox?.destroy().catch(() => false)) ?? true
+    // In the row's own transaction; when it was canceled, or is another attempt's, nothing changes.
+    await this.#persist(() => end(this.#parts, row.id, ending, { attempt: row.attempt }), row)
+    if (gone) await this.#tellGone(row)
+    ended.abort()
+    await watching
+  }
+
+  async #tellGone(row: store.ExecutionRow): Promise<void> {
+    await this.#persist(() => store.updateProcessGone(this.#parts.database.db, row.id), row)
+    this.#parts.live.wake(goneChannel(row.id))
+  }
+
+  /** While the database is away there is nothing better to do than to wait for it, as long as the lease may hold. */
+  async #persist(write: () => Promise<unknown>, row: store.ExecutionRow): Promise<void> {
+    for (let tried = 1; ; tried++) {
+      try {
+        await write()
+        return
+      } catch (error) {
+        if (tried === 40) {
+          this.#parts.logger.error({ err: error, execution: row.execution_id }, 'the end was not recorded')
+          return
+        }
+        await new Promise((resolve) => setTimeout(resolve, 500))
+      }
+    }
+  }
+
+  /** Renews the lease, and notices when the execution is no longer ours: told over Redis, or by looking every second. */
+  async #watch(row: store.ExecutionRow, ended: AbortController): Promise<void> {
+    const { database, live } = this.#parts
+    let renewedAt = performance.now()
+    let renewal = renewedAt
+    while (!ended.signal.aborted) {
+      const word = live.wait(endChannel(row.id), ended.signal, lookEveryMs)
+      try {
+        const due = performance.now() - renewal >= renewEveryMs
+        const mine = due
+          ? (await store.updateLease(database.db, row.id, row.attempt)) !== undefined
+          : (await store.listEndedOf(database.db, [row.id])).length === 0
+        if (!mine) return ended.abort(new Error('the execution has ended'))
+        if (due) renewal = performance.now()
+        renewedAt = performance.now()
+      } catch {
+        // Without the database the lease runs out by itself, and then the work is no longer ours.
+        if (performance.now() - renewedAt > 15_000) return ended.abort(new Error('the lease ran out'))
+      }
+      await word
+    }
+  }
+
+  async #readMaterial(row: store.ExecutionRow): Promise<Material> {
+    const { bundle_checksum, attachments_checksum } = row
+    const skill = await readBundle(this.#parts, bundle_checksum)
+    const attached = attachments_checksum === null ? [] : await readBundle(this.#parts, attachments_checksum)
+    return { skill, attached }
+  }
+
+  async #openSandbox(row: store.ExecutionRow, { skill, attached }: Material): Promise<Sandbox> {
+    const { sandboxes, config } = this.#parts
+    const sandbox = await sandboxes.create({
+      id: `${row.execution_id}-${row.attempt}`.replaceAll('_', '-'),
+      skillFiles: skill.map(({ path, bytes }) => ({ path, bytes, executable: isScript(bytes) })),
+      limits: config.sandbox.limits,
+      env: {},
+    })
+    for (const { path, bytes } of attached) await sandbox.writeFile(path, bytes)
+    return sandbox
+  }
+
+  async #runAgent(
+    row: store.ExecutionRow,
+    { skill, attached }: Material,
+    sandbox: Sandbox,
+    writer: EventWriter,
+    signal: AbortSignal,
+  ): Promise<AgentOutcome> {
+    const { database, models, config } = this.#parts
+    const { provider } = models.find(undefined)
+    return runAgent({
+      models,
+      model: undefined,
+      providerKey: await patiently(signal, () =>
+        findProviderKey(database.db, config.encryptionKeys, row.user_id, provider),
+      ),
+      sandbox,
+      instructions: textOf(skill, 'SKILL.md'),
+      input: row.input_text,
+      attachments: attached.map(({ path }) => path),
+      findBudget: async () =>
+        (await patiently(signal, () => findReservation(database.db, row.execution_id))) ?? nothing,
+      signal,
+      tell: (event: NewExecutionEvent) => writer.write(event),
+      tellDelta: (text) => writer.delta(text),
+      spend: (usage) => patiently(signal, () => this.#spend(row, usage)),
+    })
+  }
+
+  async #spend(row: store.ExecutionRow, usage: Usage): Promise<void> {
+    await store.updateUsage(this.#parts.database.db, row.id, row.attempt, usage)
+    this.#parts.live.publish({
+      type: 'execution-progress',
+      workspaceId: row.workspace_id,
+      executionId: row.execution_id,
+      skillSlug: row.skill_slug,
+      cost: usage.costMilliDs / 1000,
+    })
+  }
+
+  /** What is in the workspace becomes an artifact, and each file of it a block. */
+  async #keepOutput(
+    row: store.ExecutionRow,
+    { attached }: Material,
+    sandbox: Sandbox,
+    writer: EventWriter,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { files, leftOut } = await sandbox.collect({ maxFiles: 500, maxBytes: 10_000_000 })
+    if (leftOut.length > 0) {
+      writer.write({ type: 'agent.info', payload: { kind: 'files-left-out', paths: leftOut.slice(0, 50) } })
+    }
+    const made = files
+      .map(({ path, bytes }) => ({ path, bytes: Buffer.from(bytes) }))
+      .filter((file) => !isUnchanged(file, attached))
+    if (made.length === 0) return
+    const stored = await storeFiles(this.#parts, toBundle('file', made))
+    const owner = { workspaceId: row.workspace_id, userId: row.user_id }
+    const about = { slug: row.skill_slug, name: `Output of ${row.skill_name}`, description: '' }
+    const artifact = await patiently(signal, () =>
+      this.#parts.database.transaction((tx) => createArtifact(tx, owner, { type: 'file', ...about }, stored)),
+    )
+    for (const { path, sizeBytes } of stored.files) {
+      writer.write({
+        type: 'agent.info',
+        payload: {
+          kind: 'file',
+          name: path,
+          mimeType: mimeType(path),
+          sizeBytes,
+          artifactId: artifact.id,
+          url: `/api/v1/artifacts/${artifact.id}/content?path=${encodeURIComponent(path)}`,
+        },
+      })
+    }
+  }
+
+  #explain(error: unknown, { timedOut }: { timedOut: boolean }): Ending {
+    const code = timedOut
+      ? 'EXECUTION_TIMEOUT'
+      : error instanceof ModelError
+        ? 'MODEL_FAILED'
+        : 'SANDBOX_LOST'
+    return { status: 'failed', stopReason: 'error', code }
+  }
+}
+
+const nothing = { amountMilliDs: 0, limitedBy: 'max_cost' } as const
+const tryAgainMs = 250
+
+/** A run does not end because the database was away for a moment, but when the signal says so: with its lease. */
+async function patiently<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (signal.aborted || !isDatabaseAway(error)) throw error
+      await new Promise((resolve) => setTimeout(resolve, tryAgainMs))
+    }
+  }
+}
+
+interface Material {
+  skill: readonly BundleFile[]
+  attached: readonly BundleFile[]
+}
+
+function endingOf({ usage, summary, stopReason, code }: AgentOutcome): Ending {
+  if (stopReason !== 'end_turn') {
+    return { status: 'failed', stopReason, summary, ...(code === undefined ? {} : { code }) }
+  }
+  const { inputTokens, outputTokens, costMilliDs } = usage
+  const result = { summary, cost: costMilliDs / 1000, tokenUsage: { inputTokens, outputTokens } }
+  const events = [{ type: 'execution.result' as const, payload: result }]
+  return { status: 'completed', stopReason, summary, events }
+}
+
+function isScript(bytes: Uint8Array): boolean {
+  return bytes[0] === 0x23 && bytes[1] === 0x21
+}
+
+function textOf(files: readonly BundleFile[], path: string): string {
+  return files.find((file) => file.path === path)?.bytes.toString() ?? ''
+}
+
+function isUnchanged(file: BundleFile, attached: readonly BundleFile[]): boolean {
+  return attached.some(({ path, bytes }) => path === file.path && bytes.equals(file.bytes))
+}
+
+const mimeTypes: Readonly<Record<string, string>> = {
+  csv: 'text/csv',
+  html: 'text/html',
+  json: 'application/json',
+  md: 'text/markdown',
+  pdf: 'application/pdf',
+  png: 'image/png',
+  svg: 'image/svg+xml',
+  txt: 'text/plain',
+}
+
+function mimeType(path: string): string {
+  return mimeTypes[path.split('.').at(-1)?.toLowerCase() ?? ''] ?? 'application/octet-stream'
+}

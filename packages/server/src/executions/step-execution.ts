@@ -1,0 +1,78 @@
+import type { Deps } from '../deps.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { Database, Tx } from '../platform/database.ts'
+import type { LiveSkill } from '../skills/skills.ts'
+import { BlockFold, type OutputBlock } from './blocks.ts'
+import { prepareExecution } from './create.ts'
+import { listEvents } from './event-store.ts'
+import { type Changed, startExecution } from './lifecycle.ts'
+import * as store from './store.ts'
+
+export interface StepExecutionWish {
+  readonly workspaceId: string
+  readonly userId: string
+  readonly apiKeyId: number | null
+  readonly skill: LiveSkill
+  readonly input: string
+  readonly step: { runId: string; key: string; awakeableId: string }
+  /** Asked in the transaction that starts it: a run that was canceled starts nothing. */
+  isWanted(tx: Tx): Promise<boolean>
+}
+
+const tries = 5
+
+/** Starts or queues it; the row alone when an earlier try of the step did so, nothing when it is no longer wanted. */
+export async function startForStep(
+  { database, config }: Pick<Deps, 'database' | 'config'>,
+  wish: StepExecutionWish,
+): Promise<{ row: store.ExecutionRow; changed?: Changed } | undefined> {
+  const found = await store.findByStepKey(database.db, wish.step.key)
+  if (found) return { row: found }
+  const { workspaceId, userId, apiKeyId } = wish
+  const starter = {
+    workspaceId,
+    userId,
+    ...(apiKeyId === null
+      ? { kind: 'session' as const, credentialId: 0 }
+      : { kind: 'key' as const, credentialId: apiKeyId }),
+  }
+  const start = () =>
+    database.transaction(async (tx) => {
+      if (!(await wish.isWanted(tx))) return undefined
+      const { input, step } = wish
+      const row = await prepareExecution(tx, starter, wish.skill, { input, step, source: 'workflow' })
+      const content = [{ type: 'text' as const, text: input }]
+      return startExecution(tx, config, row, { text: input, content, ifBusy: 'queue', maxCostMilliDs: null })
+    })
+  const changed = await whileBusy(start)
+  return changed && { row: changed.row, changed }
+}
+
+/** Finds the slot free and then taken, at worst, by several others one after the other. */
+async function whileBusy(start: () => Promise<Changed | undefined>): Promise<Changed | undefined> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await start()
+    } catch (error) {
+      const isBusy = error instanceof ApiError && error.code === 'EXECUTION_RUNNING'
+      if (!isBusy || tried === tries) throw error
+    }
+  }
+}
+
+/** What came of it; undefined when it is gone. */
+export async function readStepExecution(
+  database: Database,
+  id: number,
+): Promise<{ row: store.ExecutionRow; blocks: readonly OutputBlock[] } | undefined> {
+  const row = await store.findExecutionById(database.db, id)
+  if (!row) return undefined
+  const fold = new BlockFold()
+  for (let after = 0; ; ) {
+    const events = await listEvents(database, id, after)
+    for (const event of events) fold.add(event)
+    const last = events.at(-1)
+    if (!last) return { row, blocks: fold.blocks }
+    after = last.sequence
+  }
+}

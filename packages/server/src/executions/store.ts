@@ -1,0 +1,334 @@
+import { executionTimeoutSeconds, idleExecutionSeconds } from '@guildhall/contract'
+import { type Selectable, sql } from 'kysely'
+import { now, secondsAgo } from '../platform/clock.ts'
+import type { Db, Tx } from '../platform/database.ts'
+import type { StopReason, Tables } from '../platform/tables.ts'
+
+export type ExecutionRow = Selectable<Tables['executions']>
+
+export interface NewExecution {
+  execution_id: string
+  workspace_id: string
+  user_id: string
+  api_key_id: number | null
+  skill_id: number
+  skill_slug: string
+  skill_name: string
+  skill_version: number
+  bundle_checksum: string
+  attachments_checksum: string | null
+  source: string
+  interface: string
+  input_text: string
+  max_cost_milli_ds: number | null
+  parent_execution_id: string | null
+  trace_id: string
+  workflow_run_id: string | null
+  awakeable_id: string | null
+  step_key: string | null
+}
+
+export async function insertExecution(tx: Tx, row: NewExecution): Promise<ExecutionRow> {
+  return tx
+    .insertInto('executions')
+    .values({ ...row, status: 'idle' })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+export async function findExecution(db: Db, workspaceId: string, executionId: string) {
+  return db
+    .selectFrom('executions')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('execution_id', '=', executionId)
+    .executeTakeFirst()
+}
+
+/** For the worker and the sweeps, which have the row's own number and no workspace. */
+export async function findExecutionById(db: Db, id: number) {
+  return db.selectFrom('executions').selectAll().where('id', '=', id).executeTakeFirst()
+}
+
+/** What an earlier try of the same attempt of a workflow's step began. */
+export async function findByStepKey(db: Db, stepKey: string) {
+  return db.selectFrom('executions').selectAll().where('step_key', '=', stepKey).executeTakeFirst()
+}
+
+/** Undefined when nobody works on it now. */
+export async function findWorking(db: Db, executionId: string) {
+  return db
+    .selectFrom('executions')
+    .select('id')
+    .where('execution_id', '=', executionId)
+    .where('status', '=', 'working')
+    .where('lease_until', '>', now)
+    .executeTakeFirst()
+}
+
+/** With a reason to end it: undefined when that is no longer so. */
+export async function lockExecution(tx: Tx, id: number, due?: Due) {
+  const query = tx.selectFrom('executions').selectAll().where('id', '=', id).forUpdate()
+  return (due ? query.where(dueConditions[due]) : query).executeTakeFirst()
+}
+
+const listColumns = [
+  'id',
+  'execution_id',
+  'skill_slug',
+  'skill_name',
+  'skill_version',
+  'status',
+  'stop_reason',
+  'error_code',
+  'cost_milli_ds',
+  'source',
+  'interface',
+  'input_text',
+  'started_at',
+  'completed_at',
+  'queued_at',
+  'trace_id',
+  'parent_execution_id',
+] as const
+
+export type ExecutionItem = Pick<ExecutionRow, (typeof listColumns)[number]>
+
+export async function listExecutions(
+  db: Db,
+  workspaceId: string,
+  page: { limit: number; offset: number; sources: readonly string[]; interfaces: readonly string[] },
+): Promise<ExecutionItem[]> {
+  let query = db
+    .selectFrom('executions')
+    .select(listColumns)
+    .where('workspace_id', '=', workspaceId)
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+  if (page.sources.length > 0) query = query.where('source', 'in', page.sources)
+  if (page.interfaces.length > 0) query = query.where('interface', 'in', page.interfaces)
+  return query.execute()
+}
+
+/** From idle, and from there only: of two starts of one execution one comes second. */
+export async function claimStart(tx: Tx, id: number, reservedMilliDs: number, inputText: string) {
+  return tx
+    .updateTable('executions')
+    .set((e) => ({
+      status: 'working',
+      reserved_milli_ds: reservedMilliDs,
+      input_text: inputText,
+      attempt: e('attempt', '+', 1),
+      started_at: now,
+      lease_until: pickUpBefore,
+      queued_at: null,
+    }))
+    .where('id', '=', id)
+    .where('status', '=', 'idle')
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** How long a started execution may wait for a worker, and how long a silent worker is believed to be alive. */
+const pickUpBefore = sql<string>`guild_now() + interval '40 seconds'`
+const leaseEnd = sql<string>`guild_now() + interval '20 seconds'`
+
+/**
+ * By the worker that begins the work; undefined when another one has, or it has ended. Its own is given again: the answer
+ * to an earlier claim may have been lost with the connection.
+ */
+export async function claimWork(db: Db, id: number, workerId: string) {
+  return db
+    .updateTable('executions')
+    .set({ worker_id: workerId, lease_until: leaseEnd })
+    .where('id', '=', id)
+    .where('status', '=', 'working')
+    .where((e) => e.or([e('worker_id', 'is', null), e('worker_id', '=', workerId)]))
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** Undefined when the execution is no longer this attempt's. */
+export async function updateLease(db: Db, id: number, attempt: number) {
+  return db
+    .updateTable('executions')
+    .set({ lease_until: leaseEnd })
+    .where('id', '=', id)
+    .where('attempt', '=', attempt)
+    .where('status', '=', 'working')
+    .returning('id')
+    .executeTakeFirst()
+}
+
+/** What was used so far; undefined when the execution is no longer this attempt's. */
+export async function updateUsage(
+  db: Db,
+  id: number,
+  attempt: number,
+  usage: { costMilliDs: number; inputTokens: number; outputTokens: number },
+) {
+  return db
+    .updateTable('executions')
+    .set({
+      cost_milli_ds: usage.costMilliDs,
+      input_tokens: usage.inputTokens,
+      output_tokens: usage.outputTokens,
+    })
+    .where('id', '=', id)
+    .where('attempt', '=', attempt)
+    .where('status', '=', 'working')
+    .returning('id')
+    .executeTakeFirst()
+}
+
+export async function updateProcessGone(db: Db, id: number): Promise<void> {
+  await db.updateTable('executions').set({ process_gone_at: now }).where('id', '=', id).execute()
+}
+
+export interface Ending {
+  status: 'completed' | 'failed'
+  stop_reason: StopReason
+  error_code: string | null
+  summary: string | null
+}
+
+/** Ends it, whatever state it was in before; the higher attempt keeps a late worker from writing. */
+export async function updateEnded(tx: Tx, id: number, ending: Ending): Promise<void> {
+  await tx
+    .updateTable('executions')
+    .set((e) => ({
+      ...ending,
+      attempt: e('attempt', '+', 1),
+      completed_at: now,
+      queued_at: null,
+      lease_until: null,
+    }))
+    .where('id', '=', id)
+    .execute()
+}
+
+export async function updateQueued(
+  tx: Tx,
+  id: number,
+  { maxCostMilliDs, inputText }: { maxCostMilliDs: number | null; inputText: string },
+): Promise<void> {
+  await tx
+    .updateTable('executions')
+    .set({ queued_at: now, max_cost_milli_ds: maxCostMilliDs, input_text: inputText })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** First come, first served; held so that two processes do not both start it. */
+export async function lockQueueHead(tx: Tx, workspaceId: string) {
+  return tx
+    .selectFrom('executions')
+    .selectAll()
+    .where('workspace_id', '=', workspaceId)
+    .where('status', '=', 'idle')
+    .where('queued_at', 'is not', null)
+    .orderBy('queued_at')
+    .orderBy('id')
+    .limit(1)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+export async function findQueued(db: Db, workspaceId: string) {
+  return db
+    .selectFrom('executions')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('status', '=', 'idle')
+    .where('queued_at', 'is not', null)
+    .limit(1)
+    .executeTakeFirst()
+}
+
+/** Workspaces whose queue waits although nothing works there. */
+export async function listStuckQueues(db: Db, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('executions')
+    .innerJoin('workspace_slots', 'workspace_slots.workspace_id', 'executions.workspace_id')
+    .select('executions.workspace_id')
+    .distinct()
+    .where('status', '=', 'idle')
+    .where('queued_at', 'is not', null)
+    .where('workspace_slots.execution_id', 'is', null)
+    .limit(limit)
+    .execute()
+  return rows.map(({ workspace_id }) => workspace_id)
+}
+
+/** Started, and no worker has it yet: word to the engine may have been lost. */
+export async function listUnclaimed(db: Db, olderThanSeconds: number, limit: number) {
+  return db
+    .selectFrom('executions')
+    .select(['id', 'attempt'])
+    .where('status', '=', 'working')
+    .where('worker_id', 'is', null)
+    .where('started_at', '<=', secondsAgo(olderThanSeconds))
+    .where('lease_until', '>', now)
+    .limit(limit)
+    .execute()
+}
+
+/** Why an execution has to end by itself, on the database's clock. */
+export type Due = keyof typeof dueConditions
+const dueConditions = {
+  lapsed: sql<boolean>`status = 'working' and lease_until <= guild_now()`,
+  overdue: sql<boolean>`status = 'working' and started_at <= ${secondsAgo(executionTimeoutSeconds)}`,
+  forgotten: sql<boolean>`status = 'idle' and created_at <= ${secondsAgo(idleExecutionSeconds)}`,
+}
+
+export async function listDue(db: Db, due: Due, limit: number): Promise<number[]> {
+  const rows = await db.selectFrom('executions').select('id').where(dueConditions[due]).limit(limit).execute()
+  return rows.map(({ id }) => id)
+}
+
+export async function listOpenOfRun(db: Db, workflowRunId: string): Promise<number[]> {
+  const rows = await db
+    .selectFrom('executions')
+    .select('id')
+    .where('workflow_run_id', '=', workflowRunId)
+    .where('status', 'in', ['idle', 'working'])
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Ended, and the step of a workflow that waits for it was not told yet. */
+export async function listAwaited(db: Db, limit: number) {
+  return db
+    .selectFrom('executions')
+    .select(['id', 'awakeable_id'])
+    .where('awakeable_id', 'is not', null)
+    .where('status', 'in', ['completed', 'failed'])
+    .limit(limit)
+    .execute()
+}
+
+export async function updateAwaitedTold(db: Db, id: number): Promise<void> {
+  await db.updateTable('executions').set({ awakeable_id: null }).where('id', '=', id).execute()
+}
+
+export async function listOpenOfKey(db: Db, apiKeyId: number): Promise<number[]> {
+  const rows = await db
+    .selectFrom('executions')
+    .select('id')
+    .where('api_key_id', '=', apiKeyId)
+    .where('status', 'in', ['idle', 'working'])
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Those of the given ones that no longer work. */
+export async function listEndedOf(db: Db, ids: readonly number[]): Promise<number[]> {
+  const rows = await db
+    .selectFrom('executions')
+    .select('id')
+    .where('id', 'in', ids)
+    .where('status', '!=', 'working')
+    .execute()
+  return rows.map(({ id }) => id)
+}

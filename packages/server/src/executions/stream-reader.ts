@@ -1,0 +1,96 @@
+import type { EventStream } from '../http/sse.ts'
+import type { DeltaNews, EventNews } from './event-frames.ts'
+
+/** Frames of consecutive events. */
+export interface Page {
+  readonly last: number
+  /** Whether the last of them ends the log. */
+  readonly ended: boolean
+  readonly frames: Buffer
+}
+
+/** A page that a reader does not take is held for it, so it is small. */
+export const pageLength = 128 * 1024
+const firstRows = 100
+const mostRows = 1000
+
+type ReadPage = (after: number, most: number) => Promise<Page | undefined>
+
+/**
+ * Somebody who reads an execution's log and follows it. `cursor` is the last event sent, and only the next one
+ * is ever sent after it, so there are no gaps and no doubles wherever news and log meet: news that does not
+ * begin right there, or comes while the reader has enough to read, only says how far the log reaches, and the
+ * reader gets there page by page. So what is held for a slow one is a page or a message, and no more.
+ */
+export class Reader {
+  readonly #stream: EventStream
+  readonly #readPage: ReadPage
+  readonly #deltas: boolean
+  #cursor: number
+  #known: number
+  #pageRows = firstRows
+  #catchingUp = false
+
+  constructor(options: {
+    stream: EventStream
+    readPage: ReadPage
+    deltas: boolean
+    after: number
+  }) {
+    this.#stream = options.stream
+    this.#readPage = options.readPage
+    this.#deltas = options.deltas
+    this.#cursor = options.after
+    this.#known = options.after
+  }
+
+  /** `frames` are those of the news, made once for all readers. */
+  hear(news: EventNews, frames: Buffer): Promise<void> | undefined {
+    if (news.last <= this.#cursor) return undefined
+    const isNext = !this.#catchingUp && news.first === this.#cursor + 1 && frames.length > 0
+    if (!isNext) return this.learn(news.last)
+    return this.#send(frames, news) ? undefined : this.#catchUp()
+  }
+
+  hearDeltas(news: DeltaNews, frames: Buffer): Promise<void> | undefined {
+    const isLate = this.#catchingUp || news.after < this.#cursor
+    if (!this.#deltas || isLate || this.#stream.write(frames)) return undefined
+    return this.#catchUp()
+  }
+
+  /** That the log reaches at least so far. */
+  learn(last: number): Promise<void> | undefined {
+    this.#known = Math.max(this.#known, last)
+    return this.#known > this.#cursor && !this.#catchingUp ? this.#catchUp() : undefined
+  }
+
+  end(): void {
+    this.#stream.end()
+  }
+
+  async #catchUp(): Promise<void> {
+    this.#catchingUp = true
+    try {
+      await this.#stream.drained()
+      while (this.#stream.open && this.#known > this.#cursor) {
+        const page = await this.#readPage(this.#cursor, this.#pageRows)
+        // The log is no longer kept.
+        if (!page) return this.end()
+        // As many as make a page, going by the size of these.
+        const rows = ((page.last - this.#cursor) * pageLength) / page.frames.length
+        this.#pageRows = Math.min(mostRows, Math.ceil(rows))
+        this.#send(page.frames, page)
+        await this.#stream.drained()
+      }
+    } finally {
+      this.#catchingUp = false
+    }
+  }
+
+  #send(frames: Buffer, { last, ended }: Omit<Page, 'frames'>): boolean {
+    const hasRoom = this.#stream.write(frames)
+    this.#cursor = last
+    if (ended) this.end()
+    return hasRoom
+  }
+}

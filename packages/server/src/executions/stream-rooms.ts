@@ -1,0 +1,130 @@
+import type { Database } from '../platform/database.ts'
+import type { Logger } from '../platform/logger.ts'
+import type { RedisLink } from '../platform/redis.ts'
+import { decodeNews, newsOf } from './event-frames.ts'
+import { newsChannel } from './event-log.ts'
+import { listEvents, listLastSequences } from './event-store.ts'
+import { createLanes } from './stream-lanes.ts'
+import { type Page, pageLength, type Reader } from './stream-reader.ts'
+
+interface Parts {
+  readonly database: Database
+  readonly redis: RedisLink
+  readonly logger: Logger
+}
+
+const tickMs = 250
+/** While news may be lost here. */
+const unsureEveryMs = 500
+/** Otherwise: a worker can lose its way to Redis while this process has not. */
+const sureEveryMs = 5000
+/** How long after news was lost logs are still looked at often. */
+const recentlyMs = 3000
+const roomsPerLook = 1000
+/** Of the pool's connections, so that many readers coming back at once leave the rest to requests. */
+const pagesAtOnce = 4
+
+/** The readers of this process by execution; those of one share a subscription. */
+export class Rooms {
+  readonly #parts: Parts
+  readonly #rooms = new Map<number, { readers: Set<Reader>; leave: () => void }>()
+  readonly #inLane = createLanes(pagesAtOnce)
+  #timer: NodeJS.Timeout | undefined
+  #looking = false
+  #unsureAt = Number.NEGATIVE_INFINITY
+  #lastLook = performance.now()
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** The next events of the log, as many as were asked for and fit a page. */
+  readPage(executionRowId: number, after: number, most: number): Promise<Page | undefined> {
+    return this.#inLane(async () => {
+      const rows = await listEvents(this.#parts.database, executionRowId, after, most)
+      if (rows.length === 0) return undefined
+      const { last, ended, frames } = newsOf(executionRowId, rows, pageLength)
+      // As bytes: text would be held twice for a reader that does not take it.
+      return { last, ended, frames: Buffer.from(frames) }
+    })
+  }
+
+  /**
+   * Resolves when the reader hears what is published and knows how far the log reached after that: in this
+   * order, or what is written in between would be missed.
+   */
+  async join(executionRowId: number, reader: Reader): Promise<void> {
+    const room = this.#rooms.get(executionRowId) ?? this.#open(executionRowId)
+    room.readers.add(reader)
+    this.#timer ??= setInterval(() => this.#tick(), tickMs).unref()
+    await this.#parts.redis.subscribed()
+    await this.#look([executionRowId])
+  }
+
+  leave(executionRowId: number, reader: Reader): void {
+    const room = this.#rooms.get(executionRowId)
+    if (!room?.readers.delete(reader) || room.readers.size > 0) return
+    room.leave()
+    this.#rooms.delete(executionRowId)
+  }
+
+  #open(executionRowId: number) {
+    const readers = new Set<Reader>()
+    const leave = this.#parts.redis.subscribe(newsChannel(executionRowId), (message) => {
+      const news = decodeNews(message)
+      const frames = Buffer.from(news.frames)
+      for (const reader of readers) {
+        this.#watch(news.kind === 'events' ? reader.hear(news, frames) : reader.hearDeltas(news, frames))
+      }
+    })
+    const room = { readers, leave }
+    this.#rooms.set(executionRowId, room)
+    return room
+  }
+
+  /** Who could not catch up is still behind: all are looked after again shortly. */
+  #watch(catchingUp: Promise<void> | undefined): void {
+    catchingUp?.catch((error) => {
+      this.#unsureAt = performance.now()
+      this.#parts.logger.warn({ err: error }, 'events not read; readers wait')
+    })
+  }
+
+  #tick(): void {
+    if (this.#rooms.size === 0) {
+      clearInterval(this.#timer)
+      this.#timer = undefined
+      return
+    }
+    const { redis, database, logger } = this.#parts
+    const now = performance.now()
+    if (!redis.hearing || !database.available) this.#unsureAt = now
+    const everyMs = now - this.#unsureAt < recentlyMs ? unsureEveryMs : sureEveryMs
+    if (this.#looking || now - this.#lastLook < everyMs || !database.available) return
+    this.#lastLook = now
+    this.#looking = true
+    this.#lookAtAll()
+      .catch((error) => logger.warn({ err: error }, 'logs not looked at; they are again shortly'))
+      .finally(() => {
+        this.#looking = false
+      })
+  }
+
+  async #lookAtAll(): Promise<void> {
+    const ids = [...this.#rooms.keys()]
+    for (let from = 0; from < ids.length; from += roomsPerLook) {
+      await this.#look(ids.slice(from, from + roomsPerLook))
+    }
+  }
+
+  async #look(executionRowIds: readonly number[]): Promise<void> {
+    const known = await listLastSequences(this.#parts.database, executionRowIds)
+    for (const id of executionRowIds) {
+      const last = known.get(id)
+      for (const reader of this.#rooms.get(id)?.readers ?? []) {
+        if (last === undefined) reader.end()
+        else this.#watch(reader.learn(last))
+      }
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import { streamUrlLifetimeMs } from '@guildhall/contract'
+import type { Deps } from '../deps.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { RawCall, RawRoute } from '../http/raw-route.ts'
+import { type Bearer, signNote, verifyNote } from '../http/signed-url.ts'
+import { EventStreamHolder } from '../http/sse.ts'
+import type { Live } from '../live/live.ts'
+import type { Config } from '../platform/config.ts'
+import { findStreamed } from './event-store.ts'
+import { Reader } from './stream-reader.ts'
+import { Rooms } from './stream-rooms.ts'
+
+type Parts = Pick<Deps, 'config' | 'database' | 'logger' | 'metrics' | 'redis' | 'stopping'>
+
+const streamPath = '/api/v1/executions/:executionId/stream'
+
+/** A note opens the stream of one execution and no other. */
+function audienceOf(executionId: string): string {
+  return `execution-stream:${executionId}`
+}
+
+/** An address that opens an execution's stream, for a minute and as long as the credential is good. */
+export function streamUrl(
+  config: Pick<Config, 'streamUrl' | 'signingKeys'>,
+  bearer: Bearer,
+  executionId: string,
+): string {
+  const token = signNote(config.signingKeys, audienceOf(executionId), bearer, {
+    lifetimeMs: streamUrlLifetimeMs,
+    now: Date.now(),
+  })
+  const path = streamPath.replace(':executionId', encodeURIComponent(executionId))
+  return `${config.streamUrl}${path}?token=${token}`
+}
+
+/**
+ * The streams of this process. A reader is given the log from where it was, then what is written while it
+ * listens, and the end after the last event. It is sent away when its credential ends.
+ */
+export class EventStreams {
+  readonly #parts: Parts
+  readonly #live: Live
+  readonly #holder: EventStreamHolder
+  readonly #rooms: Rooms
+  readonly route: RawRoute
+
+  constructor(parts: Parts, live: Live, options: { beatEveryMs?: number } = {}) {
+    this.#parts = parts
+    this.#live = live
+    this.#holder = new EventStreamHolder(parts.metrics, options)
+    this.#rooms = new Rooms(parts)
+    this.route = {
+      name: 'streamExecution',
+      method: 'GET',
+      path: streamPath,
+      handle: (call) => this.#open(call),
+      close: () => this.#holder.close(),
+    }
+  }
+
+  async #open(call: RawCall): Promise<void> {
+    const { config, database, stopping } = this.#parts
+    const executionId = call.params['executionId'] ?? ''
+    const token = call.query.get('token') ?? ''
+    const note = verifyNote(config.signingKeys, audienceOf(executionId), token, Date.now())
+    if (!note) throw refusal()
+    const after = readPosition(call)
+    if (this.#holder.closing || stopping.aborted) {
+      throw new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
+    }
+    const execution = await findStreamed(database, note.workspaceId, executionId)
+    if (!execution) throw new ApiError('NOT_FOUND')
+    let reader: Reader | undefined
+    const { kind, credentialId, userId, workspaceId } = note
+    const bearer = { kind, credentialId, userId, workspaceId }
+    const held = await this.#live.holdStream(bearer, () => reader?.end())
+    if (!held || call.response.destroyed) {
+      held?.release()
+      throw refusal()
+    }
+    const { id, lastSequence, ended } = execution
+    const stream = this.#holder.open(call, () => {
+      held.release()
+      if (reader) this.#rooms.leave(id, reader)
+    })
+    if (ended && after >= lastSequence) return stream.end()
+    reader = new Reader({
+      stream,
+      readPage: (from, most) => this.#rooms.readPage(id, from, most),
+      deltas: call.query.get('deltas') === '1',
+      // Who claims to have seen more than there is would otherwise wait for ever.
+      after: Math.min(after, lastSequence),
+    })
+    await this.#rooms.join(id, reader)
+  }
+}
+
+/** A browser that reconnects repeats its address and adds what it saw last, so the later of both counts. */
+function readPosition({ query, request }: RawCall): number {
+  const given = [query.get('lastSeq'), request.headers['last-event-id']]
+  return Math.max(
+    ...given.map((text) => {
+      if (text === undefined || text === null || text === '') return 0
+      if (typeof text === 'string' && /^\d{1,9}$/.test(text)) return Number(text)
+      throw new ApiError('INVALID_INPUT', {
+        message: 'lastSeq and Last-Event-ID must be the sequence of an event, or 0',
+      })
+    }),
+  )
+}
+
+function refusal(): ApiError {
+  return new ApiError('UNAUTHORIZED', {
+    message: 'This address is unknown or too old; get a new one from stream-token',
+  })
+}

@@ -1,0 +1,243 @@
+import { describe, expect, test } from 'vitest'
+import { inWorkspace, must, newKey, newWorkspace, type Person } from './support/actors.ts'
+import type { Answer } from './support/client.ts'
+import { withDatabase } from './support/database.ts'
+import {
+  broken,
+  cancel,
+  errand,
+  installSkill,
+  lasting,
+  list,
+  message,
+  mustRun,
+  newRunner,
+  newSkillArtifact,
+  post,
+  prepare,
+  quick,
+  readLog,
+  rerun,
+  run,
+  runThrough,
+  statusOf,
+} from './support/executions.ts'
+import { expectFlatRefusal, expectRefusal } from './support/shapes.ts'
+import { stackOnly } from './support/stack-only.ts'
+import { verifies } from './verifies.ts'
+
+async function working(person: Person): Promise<string[]> {
+  const { items } = await list(person, '?limit=50')
+  return items.filter(({ status }) => status === 'working').map(({ executionId }) => executionId)
+}
+
+describe('a workspace in which an execution works', () => {
+  test('starts no second one, however it is asked', async () => {
+    verifies(
+      'limits:concurrency:one-per-workspace',
+      'limits:concurrency:refusal-body',
+      'errors:execution-running:rerun-and-events',
+      'errors:run:flat-shape',
+      'executions:errors:codes',
+    )
+    const person = await newRunner()
+    const earlier = await runThrough(person, quick)
+    const idle = await prepare(person)
+    const busy = await mustRun(person, lasting)
+    const starts: Answer[] = [
+      await run(person, quick),
+      await rerun(person, earlier.executionId, quick),
+      await post(person, idle, message(quick)),
+    ]
+    for (const answer of starts) {
+      const body = expectFlatRefusal(answer, 429, 'EXECUTION_RUNNING')
+      expect(Object.keys(body).toSorted()).toEqual(['error', 'message'])
+    }
+    expect(await working(person)).toEqual([busy])
+    expect((await statusOf(person, idle)).status).toBe('idle')
+    await cancel(person, busy)
+  })
+
+  test('starts one of twenty that come at once', async () => {
+    verifies('limits:concurrency:race')
+    const person = await newRunner()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => run(person, lasting)))
+    const [started, ...more] = answers.filter(({ status }) => status === 200)
+    expect(more).toEqual([])
+    const refused = answers.filter((answer) => answer !== started)
+    expect(refused).toHaveLength(19)
+    for (const answer of refused) expectFlatRefusal(answer, 429, 'EXECUTION_RUNNING')
+    expect(await working(person)).toEqual([started?.body.executionId])
+    expect((await list(person, '?limit=50')).items).toHaveLength(1)
+    await cancel(person, started?.body.executionId ?? '')
+  })
+
+  test('does not keep another workspace of the person from working', async () => {
+    verifies('limits:concurrency:workspaces-independent')
+    const person = await newRunner()
+    const team = inWorkspace((await newWorkspace(person)).id)
+    await installSkill(person, errand, team)
+    const here = await mustRun(person, lasting)
+    const there = await mustRun(person, lasting, {}, team)
+    expect(await working(person)).toEqual([here])
+    const { items } = await list(person, '', team)
+    expect(items).toEqual([expect.objectContaining({ executionId: there, status: 'working' })])
+    await cancel(person, here)
+    must(await person.post(`/executions/${there}/cancel`, undefined, team), 200)
+  })
+
+  test.each([
+    ['completed', quick],
+    ['failed', broken],
+  ])('takes the next start as soon as it is %s', async (status, input) => {
+    verifies('limits:concurrency:freed-on-end')
+    const person = await newRunner()
+    const first = await mustRun(person, input)
+    await readLog(person, first)
+    const next = await run(person, quick)
+    expect(next.status).toBe(200)
+    expect((await statusOf(person, first)).status).toBe(status)
+  })
+
+  test('keeps its library as it is', async () => {
+    verifies('errors:execution-running:install-429', 'errors:execution-running:is-running-sibling')
+    const person = await newRunner()
+    await installSkill(person, 'second')
+    const artifactId = await newSkillArtifact(person, 'third')
+    const busy = await mustRun(person, lasting)
+    const library = async () => (await person.get('/skills')).text
+    const before = await library()
+    const writes = [
+      await person.post('/skills/third/install', { artifactId }),
+      await person.post(`/skills/${errand}/install`, { artifactId }),
+      await person.post('/skills/second/uninstall'),
+      await person.post(`/skills/${errand}/uninstall`),
+    ]
+    for (const answer of writes) {
+      expect(answer.status).toBe(429)
+      expect(answer.body).toEqual({
+        error: { code: 'EXECUTION_RUNNING', message: expect.stringMatching(/./) },
+        isRunning: true,
+      })
+    }
+    expect(await library()).toBe(before)
+    await cancel(person, busy)
+    expect((await person.post('/skills/second/uninstall')).status).toBe(200)
+  })
+
+  stackOnly('does not run a skill that is being installed or removed', () => {
+    verifies('errors:execution-running:run-409-while-installing', 'limits:concurrency:refusal-body')
+    return withDatabase(async (database) => {
+      const person = await newRunner()
+      const artifactId = await newSkillArtifact(person, errand)
+      const writes = [
+        () => person.post(`/skills/${errand}/install`, { artifactId }),
+        () => person.post(`/skills/${errand}/uninstall`),
+      ]
+      for (const write of writes) {
+        // The last thing a write does is to note itself down: there it is held up.
+        await database.query('begin; lock table activity in exclusive mode')
+        const writing = write()
+        await expect.poll(() => isHeldUp(database), { timeout: 10_000, interval: 50 }).toBe(true)
+        const refused = await run(person, quick)
+        await database.query('commit')
+        expectFlatRefusal(refused, 409, 'EXECUTION_RUNNING')
+        expect((await writing).status).toBe(200)
+      }
+      expect((await list(person)).items).toEqual([])
+    })
+  })
+})
+
+async function isHeldUp(database: { query(text: string): Promise<{ rows: unknown[] }> }): Promise<boolean> {
+  const { rows } = await database.query(
+    `select 1 from pg_locks where relation = 'activity'::regclass and not granted`,
+  )
+  return rows.length > 0
+}
+
+describe('the input of an execution', () => {
+  test('is at most 102,400 bytes', async () => {
+    verifies('limits:input:100-kb', 'executions:errors:codes')
+    const person = await newRunner()
+    const [most, over] = [quick.padEnd(102_400), quick.padEnd(102_401)]
+    const body = (input: string) => ({ skill_slug: errand, input })
+    expect((await person.post('/executions', body(most))).status).toBe(200)
+    const refused = expectRefusal(await person.post('/executions', body(over)), 400, 'INVALID_INPUT')
+    expect(refused.details?.['limit']).toBe(102_400)
+    const { executionId } = await runThrough(person, most)
+    expect(expectFlatRefusal(await run(person, over), 400, 'INVALID_INPUT')['limit']).toBe(102_400)
+    const again = expectRefusal(await rerun(person, executionId, over), 400, 'INVALID_INPUT')
+    expect(again.details?.['limit']).toBe(102_400)
+    const idle = await prepare(person)
+    const said = expectRefusal(await post(person, idle, message(over)), 400, 'INVALID_INPUT')
+    expect(said.details?.['limit']).toBe(102_400)
+  })
+
+  test('is measured in bytes and not in characters', async () => {
+    verifies('limits:input:bytes-not-characters')
+    const person = await newRunner()
+    const body = (count: number) => ({ skill_slug: errand, input: '€'.repeat(count) })
+    expect((await person.post('/executions', body(34_133))).status).toBe(200)
+    expectRefusal(await person.post('/executions', body(34_134)), 400, 'INVALID_INPUT')
+  })
+})
+
+describe('the rate of starts', () => {
+  test('is thirty a minute for a person, whatever becomes of them', async () => {
+    verifies(
+      'rate-limit:execution:30-per-minute',
+      'errors:run:rate-limit-standard',
+      'executions:errors:codes',
+    )
+    const person = await newRunner()
+    const earlier = (await runThrough(person, quick)).executionId
+    const idle = await prepare(person)
+    const busy = await mustRun(person, lasting)
+    const kinds: [number, () => Promise<Answer>][] = [
+      [429, () => run(person, quick)],
+      [400, () => run(person, 5)],
+      [404, () => person.post('/skills/never-installed/run', { input: quick })],
+      [429, () => rerun(person, earlier, quick)],
+      [400, () => rerun(person, earlier, 5)],
+      [429, () => post(person, idle, message(quick))],
+      [429, () => run(person, quick)],
+    ]
+    for (let round = 0; round < 4; round++) {
+      for (const [status, start] of kinds) {
+        const answer = await start()
+        expect(answer.status, answer.text).toBe(status)
+        if (status === 429) expectFlatRefusal(answer, 429, 'EXECUTION_RUNNING')
+      }
+    }
+    for (const start of [
+      () => run(person, quick),
+      () => rerun(person, earlier, quick),
+      () => run(person, 5),
+    ]) {
+      const answer = await start()
+      expect(expectRefusal(answer, 429, 'RATE_LIMITED').type).toBe('rate_limit_error')
+      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
+    }
+    expectRefusal(await post(person, idle, message(quick)), 429, 'RATE_LIMITED')
+    await cancel(person, busy)
+    expectRefusal(await run(person, quick), 429, 'RATE_LIMITED')
+    expect((await run(await newRunner(), quick)).status).toBe(200)
+  })
+
+  test('is counted over all keys of a person', async () => {
+    verifies('errors:code:rate-limited')
+    const person = await newRunner()
+    const keys = [await newKey(person), await newKey(person)]
+    const busy = await mustRun(person, lasting)
+    for (let count = 1; count < 30; count++) {
+      const key = keys[count % 2] ?? person
+      expectFlatRefusal(await run(key, quick), 429, 'EXECUTION_RUNNING')
+    }
+    for (const key of keys) {
+      const refused = expectRefusal(await run(key, quick), 429, 'RATE_LIMITED')
+      expect(refused.type).toBe('rate_limit_error')
+    }
+    await cancel(person, busy)
+  })
+})

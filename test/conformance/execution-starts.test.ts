@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { must, newKey } from './support/actors.ts'
+import { pause } from './support/client.ts'
+import { openStream } from './support/event-streams.ts'
+import {
+  cancel,
+  errand,
+  lasting,
+  list,
+  message,
+  mustRun,
+  newRunner,
+  post,
+  prepare,
+  quick,
+  readLog,
+  run,
+  runThrough,
+  type Started,
+  script,
+  statusOf,
+  stopReasonOf,
+  streamUrl,
+  typesOf,
+} from './support/executions.ts'
+import { expectFlatRefusal, expectRefusal, isoPattern } from './support/shapes.ts'
+import { verifies } from './verifies.ts'
+
+test('starts that are willing to wait are served in the order in which they came', async () => {
+  verifies('executions:queue:first-come')
+  const person = await newRunner()
+  const waiting = [await prepare(person), await prepare(person), await prepare(person)]
+  const busy = await mustRun(person, lasting)
+  const reserved = async () => (await person.get<{ reserved: number }>('/billing')).body.reserved
+  const before = await reserved()
+  for (const executionId of waiting) {
+    const { status, body } = await post(person, executionId, message(quick), { ifBusy: 'queue' })
+    expect(status).toBe(200)
+    expect(typesOf(body.data)).toEqual(['user.message'])
+    expect(await statusOf(person, executionId)).toMatchObject({
+      status: 'idle',
+      queuedAt: expect.stringMatching(isoPattern),
+      startedAt: null,
+    })
+    expectRefusal(await post(person, executionId, message(quick)), 409, 'CONFLICT')
+  }
+  expect(await reserved()).toBe(before)
+  expectFlatRefusal(await run(person, quick), 429, 'EXECUTION_RUNNING')
+  const [first = '', dropped = '', last = ''] = waiting
+  expect(await cancel(person, dropped)).toMatchObject({ success: true, processKilled: false })
+  await cancel(person, busy)
+  for (const executionId of [first, last]) {
+    const log = await readLog(person, executionId)
+    expect(typesOf(log.slice(0, 2))).toEqual(['user.message', 'session.status_running'])
+    expect(stopReasonOf(log)).toEqual({ type: 'end_turn' })
+  }
+  const [earlier, later] = [await statusOf(person, first), await statusOf(person, last)]
+  expect(Date.parse(earlier.completedAt ?? '')).toBeLessThanOrEqual(Date.parse(later.startedAt ?? ''))
+  expect(await statusOf(person, dropped)).toMatchObject({ status: 'failed', startedAt: null, cost: 0 })
+})
+
+test('a start repeated under one Idempotency-Key is one start', async () => {
+  verifies('executions:start:idempotency-key')
+  const person = await newRunner()
+  const { executionId } = await runThrough(person, quick)
+  for (const path of [`/skills/${errand}/run`, `/executions/${executionId}/rerun`]) {
+    const options = { headers: { 'idempotency-key': randomUUID() } }
+    const started = must(await person.post<Started>(path, { input: lasting }, options), 200)
+    const count = (await list(person)).items.length
+    const again = await person.post<Started>(path, { input: lasting }, options)
+    expect([again.status, again.body]).toEqual([200, started])
+    expectRefusal(await person.post(path, { input: quick }, options), 409, 'CONFLICT')
+    await cancel(person, started.executionId)
+    const late = await person.post<Started>(path, { input: lasting }, options)
+    expect([late.status, late.body]).toEqual([200, started])
+    expect((await list(person)).items).toHaveLength(count)
+    expect((await statusOf(person, started.executionId)).status).toBe('failed')
+  }
+})
+
+describe('a key that is revoked', () => {
+  test('leaves what it started, or takes it along', async () => {
+    verifies('executions:key:stop-running')
+    const person = await newRunner()
+    const slow = script({ say: 'Slowly.', delayMs: 1500 })
+    const left = await newKey(person)
+    const kept = await mustRun(left, slow)
+    expect((await person.delete(`/keys/${left.id}`)).body).toMatchObject({ success: true })
+    expect(stopReasonOf(await readLog(person, kept))).toEqual({ type: 'end_turn' })
+    const stopping = await newKey(person)
+    const [idle, working] = [await prepare(stopping), await mustRun(stopping, lasting)]
+    const others = await prepare(person)
+    const answer = await person.delete(`/keys/${stopping.id}?stopRunning=true`)
+    expect(answer.body).toEqual({ success: true, stopped: 2 })
+    for (const executionId of [idle, working]) {
+      expect(stopReasonOf(await readLog(person, executionId))).toEqual({ type: 'interrupt' })
+    }
+    expect((await statusOf(person, others)).status).toBe('idle')
+  })
+
+  test('loses its streams, and so does a session that ends', async () => {
+    verifies('stream:revocation:closes')
+    const person = await newRunner()
+    const [key, other] = [await newKey(person), await newKey(person)]
+    const executionId = await prepare(person)
+    const unused = await streamUrl(key, executionId)
+    const [ofKey, ofOther, ofSession] = [
+      await openStream(await streamUrl(key, executionId)),
+      await openStream(await streamUrl(other, executionId)),
+      await openStream(await streamUrl(person, executionId)),
+    ]
+    const inTime = (ended: Promise<void>) => Promise.race([ended.then(() => true), pause(3000)])
+    must(await person.delete(`/keys/${key.id}`), 200)
+    expect(await inTime(ofKey.ended)).toBe(true)
+    expect((await openStream(unused)).status).toBe(401)
+    must(await person.post('/auth/sign-out'), 200)
+    expect(await inTime(ofSession.ended)).toBe(true)
+    expect((await post(other, executionId, message(quick))).status).toBe(200)
+    await ofOther.ended
+    expect(ofOther.frames.length).toBeGreaterThan(2)
+    expect([ofKey.frames, ofSession.frames]).toEqual([[], []])
+  })
+})
+
+test('who asks for them gets pieces of text as they come, and nobody gets them twice', async () => {
+  verifies('stream:deltas:live-only')
+  const person = await newRunner()
+  const text = 'A long story, told in many pieces. '.repeat(8)
+  const executionId = await prepare(person, { input: script({ say: text, chunkDelayMs: 30 }) })
+  const [along, plain] = [
+    await openStream(await streamUrl(person, executionId, '&deltas=1')),
+    await openStream(await streamUrl(person, executionId)),
+  ]
+  must(await post(person, executionId, message('Tell it.')), 200)
+  await Promise.all([along.ended, plain.ended])
+  const pieces = along.frames.filter(({ id }) => id === undefined).map(({ data }) => JSON.parse(data))
+  expect(pieces.length).toBeGreaterThan(1)
+  expect(pieces.map(({ payload }) => payload.text).join('')).toBe(text)
+  expect(new Set(pieces.map(({ type }) => type))).toEqual(new Set(['agent.message_delta']))
+  const whole = along.frames.findIndex(({ data }) => JSON.parse(data).type === 'agent.message')
+  expect(along.frames.slice(whole).every(({ id }) => id !== undefined)).toBe(true)
+  const replayed = await openStream(await streamUrl(person, executionId, '&deltas=1'))
+  await replayed.ended
+  for (const { frames } of [plain, replayed]) {
+    expect(frames).toEqual(along.frames.filter(({ id }) => id !== undefined))
+  }
+})

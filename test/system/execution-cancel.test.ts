@@ -1,0 +1,102 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
+import { type Caller, createCaller, type Person } from '../support/caller.ts'
+import { withDatabase } from '../support/database.ts'
+import {
+  bash,
+  cancelExecution,
+  type ExecutionEvent,
+  mustRun,
+  newRunner,
+  readLog,
+  script,
+} from '../support/executions.ts'
+import { until } from '../support/processes.ts'
+
+const rounds = Number(process.env['CANCEL_ROUNDS'] ?? 20)
+const branches = 4
+let stack: SpawnedStack
+let app: Caller
+let person: Person
+
+beforeAll(async () => {
+  stack = await spawnStack(['--api', '2', '--workers', '2', '--limits', 'off'])
+  app = createCaller(stack.baseUrl)
+  person = await newRunner(app)
+})
+
+afterAll(async () => {
+  expect(await stack.stop()).toBe(0)
+})
+
+/** Each branch leaves its session and its parent, and is deaf to every signal that can be ignored. */
+function stubbornTree(marker: string): string {
+  const deaf = `trap '' TERM INT HUP QUIT USR1; while :; do sleep 1000 & wait; done`
+  const leaf = `setsid bash -c "${deaf}" ${marker} </dev/null >/dev/null 2>&1 &`
+  return `for branch in $(seq ${branches}); do ( ( ${leaf} ) & ); done; trap '' TERM; while :; do sleep 1000; done`
+}
+
+/** On the host, where the sandbox's own view does not count. */
+function processesWith(marker: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => commandLine(pid).includes(marker))
+    .map(Number)
+}
+
+function commandLine(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+async function cancelOnce(round: number) {
+  const marker = `stubborn-${process.pid}-${round}-${Math.random().toString(36).slice(2)}`
+  const executionId = await mustRun(app, person, script({ tools: [bash(stubbornTree(marker))] }))
+  // The branches and the command that planted them.
+  await until(() => processesWith(marker).length >= branches + 1, 30_000)
+  const following = readLog(app, person, executionId)
+  const begun = performance.now()
+  const answering = cancelExecution(app, person, executionId).then((answer) => ({
+    answer,
+    answeredAfterMs: performance.now() - begun,
+  }))
+  await until(() => processesWith(marker).length === 0, 10_000)
+  const goneAfterMs = performance.now() - begun
+  return { executionId, goneAfterMs, ...(await answering), log: await following }
+}
+
+test(`a process tree that ignores every signal is gone within 2 s of cancel, ${rounds} of ${rounds} times`, async () => {
+  const times: number[] = []
+  const logs = new Map<string, ExecutionEvent[]>()
+  for (let round = 0; round < rounds; round++) {
+    const { executionId, goneAfterMs, answer, log } = await cancelOnce(round)
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({ success: true, processKilled: true, actualStatus: 'failed' })
+    expect(goneAfterMs).toBeLessThan(2000)
+    times.push(goneAfterMs)
+    logs.set(executionId, log)
+  }
+  times.sort((a, b) => a - b)
+  const at = (share: number) => times[Math.ceil(times.length * share) - 1]?.toFixed(0)
+  console.log(`gone after cancel: median ${at(0.5)} ms, 95% ${at(0.95)} ms, slowest ${at(1)} ms`)
+  // Read when all had time to say more.
+  for (const [executionId, log] of logs) {
+    expect(log.slice(-2).map(({ type }) => type)).toEqual(['user.interrupt', 'session.status_idle'])
+    expect(log.at(-1)?.payload).toEqual({ stop_reason: { type: 'interrupt' } })
+    expect(log.map(({ sequence }) => sequence)).toEqual(log.map((_, index) => index + 1))
+    expect(await readLog(app, person, executionId)).toEqual(log)
+  }
+  const { rows } = await withDatabase(stack.databaseUrl, (database) =>
+    database.query(`select e.execution_id, last_sequence, count(*)::int as stored from executions e
+      join execution_events on execution_events.execution_id = e.id group by e.id`),
+  )
+  expect(rows).toHaveLength(rounds)
+  for (const { execution_id, last_sequence, stored } of rows) {
+    expect(stored).toBe(last_sequence)
+    expect(stored).toBe(logs.get(execution_id)?.length)
+  }
+}, 600_000)
