@@ -13,6 +13,10 @@ FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
     HOST=0.0.0.0
 WORKDIR /app
+# git and certificates: for skills from repositories. bubblewrap, bash, python3: where workers run skills.
+RUN apt-get update \
+  && apt-get install -y --no-install-recommends bash bubblewrap ca-certificates git python3 \
+  && rm -rf /var/lib/apt/lists/*
 COPY LICENSE package.json ./
 COPY --from=dependencies /app/node_modules node_modules
 COPY packages/contract/package.json packages/contract/
@@ -20,6 +24,7 @@ COPY packages/contract/src packages/contract/src
 COPY packages/server/package.json packages/server/
 COPY packages/server/migrations packages/server/migrations
 COPY packages/server/src packages/server/src
+COPY catalog catalog
 # A new volume mounted here takes over the owner.
 RUN install -d -o node -g node -m 0750 /var/lib/guildhall/blobs
 # Root owns the files, so the process cannot change its own code.

@@ -9,7 +9,12 @@ export default defineConfig({
   test: {
     // Two cores: files of one project that start servers run one after the other.
     projects: [
-      { test: { name: 'unit', include: ['packages/*/src/**/*.test.ts', 'stack/**/*.test.ts'] } },
+      {
+        test: {
+          name: 'unit',
+          include: ['packages/*/src/**/*.test.ts', 'stack/**/*.test.ts', 'test/chaos/**/*.test.ts'],
+        },
+      },
       {
         test: {
           name: 'server',

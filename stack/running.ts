@@ -1,6 +1,8 @@
 import { join } from 'node:path'
+import { removeCgroups } from './cgroups.ts'
 import type { Child } from './child.ts'
 import { removeFolder, replaceFile } from './folder.ts'
+import type { ModelServer } from './model-endpoint/start.ts'
 import type { PostgresServer } from './postgres.ts'
 import type { RedisServer } from './redis.ts'
 import type { RestateServer } from './restate.ts'
@@ -14,6 +16,7 @@ export type Running = {
   redis?: RedisServer
   restate?: RestateServer
   swift?: SwiftServer
+  models?: ModelServer
   front?: Front | undefined
   api: Child[]
   worker: Child[]
@@ -32,6 +35,7 @@ export type StackPids = {
   /** None when blobs are in a folder. */
   swift: Pid[]
   identity: Pid
+  models: Pid
 }
 
 export function pidsOf(running: Running): StackPids {
@@ -43,6 +47,7 @@ export function pidsOf(running: Running): StackPids {
     restate: running.restate?.pid() ?? null,
     swift: running.swift?.pids() ?? [],
     identity: running.front?.identity.pid() ?? null,
+    models: running.models?.pid() ?? null,
   }
 }
 
@@ -64,10 +69,12 @@ export async function stopRoles(running: Running): Promise<void> {
 /** Those that use come before those that are used, so that each can end its work in order. */
 export async function stopAll(running: Running): Promise<void> {
   await stopRoles(running)
+  await running.models?.stop()
   await running.restate?.stop()
   await running.swift?.stop()
   await running.redis?.stop()
   await running.postgres?.stop()
+  removeCgroups()
   running.folderIsGone = true
   await removeFolder(running.dir)
 }

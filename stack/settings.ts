@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { cgroupName } from './cgroups.ts'
 import type { RestateServer } from './restate.ts'
 import type { Front } from './roles.ts'
 import type { SwiftServer } from './swift.ts'
@@ -12,11 +13,13 @@ type SettingsOptions = {
   restate: RestateServer
   storage: Record<string, string>
   limits: 'on' | 'off'
+  dir: string
+  modelUrl: string
 }
 
 /** What the API and worker processes are configured with, apart from the port of each. */
 export function roleSettings(options: SettingsOptions): Record<string, string> {
-  const { front, databaseUrl, redisUrl, restate, storage, limits } = options
+  const { front, databaseUrl, redisUrl, restate, storage, limits, dir, modelUrl } = options
   const provider = {
     id: 'dev',
     name: 'Development sign-in',
@@ -37,12 +40,34 @@ export function roleSettings(options: SettingsOptions): Record<string, string> {
     RESTATE_IDENTITY_KEY: restate.identityKey,
     KEY_PEPPERS: `1:${secret()}`,
     SIGNING_KEYS: `1:${secret()}`,
+    ENCRYPTION_KEYS: `1:${secret()}`,
+    STARTING_CREDITS: '10000',
+    MODELS: JSON.stringify(scriptedModels(modelUrl)),
+    SANDBOX_DIR: sandboxFolder(dir),
+    SANDBOX_CGROUP: `/${cgroupName()}`,
     AUTH_DEV: '1',
+    DEV_TOOLS: '1',
     AUTH_PROVIDERS: JSON.stringify([provider]),
     LOG_LEVEL: 'info',
     STOP_GRACE_MS: '0',
     ...(limits === 'off' ? { LIMITS: 'off' } : {}),
   }
+}
+
+/** The same script over both wire protocols, at prices that make a small run cost a few Ds. */
+function scriptedModels(baseUrl: string) {
+  const prices = { inputPricePerMillion: 300, outputPricePerMillion: 1500 }
+  return [
+    { id: 'scripted', provider: 'anthropic', baseUrl, apiKey: 'scripted', default: true, ...prices },
+    { id: 'scripted-openai', provider: 'openai-compatible', baseUrl, apiKey: 'scripted', ...prices },
+  ]
+}
+
+/** Sandboxes run as users of their own, who must be able to pass through it. */
+function sandboxFolder(dir: string): string {
+  const sandboxes = join(dir, 'sandboxes')
+  mkdirSync(sandboxes, { recursive: true, mode: 0o711 })
+  return sandboxes
 }
 
 export function storageSettings(dir: string, swift: SwiftServer | undefined): Record<string, string> {

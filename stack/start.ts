@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { describeEnding } from './child.ts'
 import { logFileOf, makeFolder, type PartOptions } from './folder.ts'
+import { startModelEndpoint } from './model-endpoint/start.ts'
 import { PortTakenError, retryOnTakenPort } from './ports.ts'
 import { startPostgres } from './postgres.ts'
 import { startRedis } from './redis.ts'
@@ -36,6 +37,8 @@ export type StackAddresses = {
   apiUrls: string[]
   streamUrl: string
   identityUrl: string
+  /** The scripted model, for both wire protocols. */
+  modelUrl: string
   databaseUrl: string
   redisUrl: string
   restateIngressUrl: string
@@ -109,6 +112,9 @@ async function startParts(running: Running, options: Settled): Promise<void> {
     timed(say, 'Redis', async () => {
       running.redis = await startRedis({ ...part, signal })
     }),
+    timed(say, 'scripted model', async () => {
+      running.models = await startModelEndpoint({ ...part, signal })
+    }),
     ...(options.s3 ? [timed(say, 'Swift', () => startStorage(running, { ...part, signal }))] : []),
     timed(say, 'identity provider', async () => {
       running.front = await startFront({ ...part, signal, api: options.api, workers: options.workers })
@@ -132,13 +138,16 @@ async function migrate(databaseUrl: string, options: Settled, signal: AbortSigna
 
 async function startRolesOnce(running: Running, options: Settled) {
   const { part, say, api, workers, limits, entryPoints } = options
-  const { postgres, redis, restate } = running
-  if (!postgres || !redis || !restate) throw new Error('the roles start after the parts they need')
+  const { postgres, redis, restate, models } = running
+  if (!postgres || !redis || !restate || !models) throw new Error('the roles start after the parts they need')
   running.front ??= await startFront({ ...part, api, workers })
   const { front } = running
   const urls = { databaseUrl: postgres.url, redisUrl: redis.url }
   const storage = storageSettings(running.dir, running.swift)
-  const env = { ...roleSettings({ ...urls, front, restate, storage, limits }), ...options.env }
+  const env = {
+    ...roleSettings({ ...urls, front, restate, storage, limits, dir: running.dir, modelUrl: models.url }),
+    ...options.env,
+  }
   try {
     await timed(say, `${api} API and ${workers} worker processes`, () =>
       startRoles({ ...part, front, entryPoints, env, onProcess: (role, child) => running[role].push(child) }),
@@ -154,6 +163,7 @@ async function startRolesOnce(running: Running, options: Settled) {
     apiUrls: front.apiPorts.map((port) => `http://127.0.0.1:${port}`),
     streamUrl: front.baseUrl,
     identityUrl: front.identity.url,
+    modelUrl: models.url,
     restateIngressUrl: restate.ingressUrl,
     restateAdminUrl: restate.adminUrl,
     dir: running.dir,

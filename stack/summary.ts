@@ -2,16 +2,17 @@ import { join } from 'node:path'
 import type { StackPids } from './running.ts'
 import type { Stack, StackAddresses } from './start.ts'
 
-export type StackDescription = StackAddresses & { pids: Omit<StackPids, 'identity'> }
+export type StackDescription = StackAddresses & { pids: Omit<StackPids, 'identity' | 'models'> }
 
 /** The one line that programs read. */
 export function describeStack(stack: Stack): StackDescription {
-  const { identity, ...pids } = stack.pids()
+  const { identity, models, ...pids } = stack.pids()
   return {
     baseUrl: stack.baseUrl,
     apiUrls: stack.apiUrls,
     streamUrl: stack.streamUrl,
     identityUrl: stack.identityUrl,
+    modelUrl: stack.modelUrl,
     databaseUrl: stack.databaseUrl,
     redisUrl: stack.redisUrl,
     restateIngressUrl: stack.restateIngressUrl,
@@ -36,6 +37,7 @@ Guildhall runs at ${stack.baseUrl}
     curl -X POST ${url('activate/poll')} ${json} '{"device_code":"DEVICE_CODE"}'
 
   Identity provider  ${stack.identityUrl} (any name signs in)
+  Model              ${stack.modelUrl} (scripted; set MODELS with --env for a real one)
   PostgreSQL         ${stack.databaseUrl}
   Redis              ${stack.redisUrl}
   Restate            ${stack.restateIngressUrl}, console ${stack.restateAdminUrl}

@@ -13,7 +13,8 @@ import {
 } from './support/actors.ts'
 import { type Caller, newCaller } from './support/client.ts'
 import { callRoute, publishedRoutes } from './support/published.ts'
-import { expectRefusal } from './support/shapes.ts'
+import { type ErrorBody, expectRefusal } from './support/shapes.ts'
+import { someCatalogSlug } from './support/skills.ts'
 import { verifies } from './verifies.ts'
 
 const withHeader = (name: string, value: string) => newCaller({ headers: { [name]: value } })
@@ -200,6 +201,24 @@ describe('which routes are whose', () => {
     expectRefusal(await newVisitor().send(method, path), 401, 'UNAUTHORIZED')
   })
 
+  test('what is served without a credential is listed, and everything else is refused', async () => {
+    verifies('auth:public:list')
+    const routes = (await publishedRoutes()).filter(({ path }) => /^\/api\/v1\/(?!operator\/)/.test(path))
+    const named = routes.map(({ method, path }) => `${method} ${path.slice('/api/v1'.length)}`)
+    expect(named).toEqual(expect.arrayContaining(servedBare))
+    for (const [index, route] of routes.entries()) {
+      const name = named[index] ?? ''
+      const { status, body } = await callRoute(newVisitor(), route)
+      const code = (body as Partial<ErrorBody> | undefined)?.error?.code
+      if (servedBare.includes(name)) expect([name, code]).not.toEqual([name, 'UNAUTHORIZED'])
+      else expect([name, status, code]).toEqual([name, 401, 'UNAUTHORIZED'])
+    }
+    const slug = await someCatalogSlug()
+    for (const path of ['', '/categories', `/${slug}`, `/${slug}/bundle`]) {
+      expect((await newVisitor().get(`/marketplace/skills${path}`)).status).toBe(200)
+    }
+  })
+
   test('what only a person may do is refused to a key with full access', async () => {
     verifies('auth:session-only:key-403')
     const person = await newPerson()
@@ -214,6 +233,22 @@ describe('which routes are whose', () => {
     expect((await key.get('/workspaces')).status).toBe(200)
   })
 })
+
+const servedBare = [
+  'GET /meta',
+  'GET /marketplace/skills',
+  'GET /marketplace/skills/categories',
+  'GET /marketplace/skills/{slug}',
+  'GET /marketplace/skills/{slug}/bundle',
+  'POST /activate',
+  'POST /activate/poll',
+  'GET /auth/providers',
+  'GET /auth/start',
+  'GET /auth/callback',
+  'POST /auth/exchange',
+  'POST /auth/dev',
+  'POST /keys/report-leak',
+]
 
 function sessionOnlyCalls(
   keyId: number,

@@ -13,6 +13,7 @@ import { type Caller, pause, type SendOptions } from './support/client.ts'
 import { withProcessClock } from './support/clock.ts'
 import { approveConsent, denyRequest, mustConnect, mustRequest } from './support/consent.ts'
 import { expectRefusal, isoPattern } from './support/shapes.ts'
+import { installText } from './support/skills.ts'
 import { stackOnly } from './support/stack-only.ts'
 import { verifies } from './verifies.ts'
 
@@ -140,6 +141,25 @@ describe('the event socket', () => {
       event('approval-resolved', asked.request_id, { ...forRequest, status: 'denied' }),
     ])
     expect(new Set(said.map((text) => JSON.parse(String(text)).id)).size).toBe(4)
+  })
+
+  test('hears that the library changed', async () => {
+    verifies('control-plane:event:cache-invalidate')
+    const person = await newPerson()
+    await withSocket(await subscribeUrl(await newKey(person)), async ({ heard }) => {
+      const event = {
+        type: 'cache-invalidate',
+        id: expect.stringMatching(/./),
+        workspaceId: person.workspaceId,
+        at: expect.stringMatching(isoPattern),
+        keys: expect.arrayContaining(['skills']),
+      }
+      await installText(person, 'tidy')
+      await expect.poll(() => heard, { timeout: 2000, interval: 20 }).toMatchObject([event])
+      must(await person.post('/skills/tidy/versions/1/restore'), 200)
+      must(await person.post('/skills/tidy/uninstall'), 200)
+      await expect.poll(() => heard, { timeout: 2000, interval: 20 }).toMatchObject([event, event, event])
+    })
   })
 
   test('hears what its credential may hear, whatever its address says besides', async () => {

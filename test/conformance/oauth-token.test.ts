@@ -17,6 +17,7 @@ import {
   type Tokens,
 } from './support/oauth.ts'
 import { expectRefusal } from './support/shapes.ts'
+import { listSkills, someCatalogSlug } from './support/skills.ts'
 import { stackOnly } from './support/stack-only.ts'
 import { verifies } from './verifies.ts'
 
@@ -208,6 +209,16 @@ describe('an access token', () => {
     const { access_token } = await newTokens(app)
     await revoke(other, access_token)
     expect(await works(access_token)).toBe(200)
+  })
+
+  stackOnly('with the scope read can write as well', async () => {
+    verifies('oauth:scope:rwa-not-enforced')
+    const tokens = await newTokens(await newApp(await newPerson()), { query: { scope: 'read' } })
+    expect(tokens.scope).toBe('read')
+    const caller = bearer(tokens.access_token)
+    const slug = await someCatalogSlug()
+    expect((await caller.post(`/skills/${slug}/install`)).status).toBe(200)
+    expect(await listSkills(caller)).toMatchObject([{ slug }])
   })
 
   stackOnly('cannot do what only a person may', async () => {

@@ -75,6 +75,30 @@ test('the permission lines of the README work as they stand', async () => {
   expect(output).toContain('"email":"you@example.test"')
 })
 
+test('the skill lines of the README work as they stand', async () => {
+  const output = await runReadme('skills')
+  expect(output).toContain('"versionNumber":2')
+  expect(output).toContain('"path":"SKILL.md","change":"changed"')
+  expect(output).toContain('"success":true,"restoredFrom":1')
+  expect(output).toMatch(
+    /"versionNumber":3\s"note":"Restored from version 1"\s"active":true\s"versionNumber":2\s/,
+  )
+})
+
+test('the lines of the README that run a skill work as they stand', async () => {
+  const output = await runReadme('run')
+  expect(output).toContain('"type":"session.status_idle"')
+  expect(output).toContain('<svg')
+  expect(output).toMatch(/"spend":\{"total":[\d.]*[1-9]/)
+})
+
+test('the lines of the README with a workflow and a human in it work as they stand', async () => {
+  const output = await runReadme('workflow')
+  expect(output).toContain('{"valid":true,"issues":[]}')
+  expect(output).toMatch(/run is: suspended\n"action":"Pay 42 to Ada"\n/)
+  expect(output).toMatch(/run is: success\n"result":\{"total":42,"approved":true\}/)
+})
+
 test('the API reaches a worker through the engine, and both API processes say so', async () => {
   for (const url of stack.apiUrls) {
     const answer = await createCaller(url).call('GET', '/readyz')

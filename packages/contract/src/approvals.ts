@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Action, GrantModeSchema, KeyFacts, RequestedScope } from './consent.ts'
 import { defineRoutes } from './route.ts'
-import { IdParam, Nullable, Timestamp, WorkspaceRef } from './shapes.ts'
+import { IdParam, Nullable, Success, Timestamp, WorkspaceRef } from './shapes.ts'
 
 const Kind = Type.Enum(['activation', 'consent', 'permission', 'workflow', 'budget'])
 const ApprovalStatus = Type.Enum(['pending', 'granted', 'denied', 'expired'])
@@ -19,8 +19,23 @@ const Approval = Type.Object({
   code: Nullable(Type.String({ description: 'The code the agent shows, if it has one' })),
   deny_reason: Nullable(Type.String()),
   history: Type.Object({ asked: Type.Number(), allowed: Type.Number(), denied: Type.Number() }),
+  workflow: Type.Optional(
+    Type.Object({
+      runId: Type.String(),
+      workflowId: Type.String(),
+      stepId: Type.String(),
+      index: Type.Number({ description: 'Of the item, in a foreach; else 0' }),
+      payload: Type.Unsafe<unknown>({}),
+    }),
+  ),
+  budget: Type.Optional(
+    Type.Object({
+      executionId: Type.String(),
+      limit: Type.Number({ description: 'In Ds, when the key reached it' }),
+    }),
+  ),
   created_at: Timestamp,
-  expires_at: Timestamp,
+  expires_at: Nullable(Timestamp),
   decided_at: Nullable(Timestamp),
 })
 
@@ -40,6 +55,43 @@ export const approvalRoutes = defineRoutes({
     }),
     responses: { 200: Type.Object({ items: Type.Array(Approval), nextCursor: Nullable(Type.String()) }) },
     errors: ['INVALID_INPUT'],
+  },
+  approveApproval: {
+    method: 'POST',
+    path: '/api/v1/approvals/:id/approve',
+    summary: 'Answer a step of a workflow, or raise the spend limit of a key; all else has routes of its own',
+    tag: 'approvals',
+    audience: 'session',
+    limits: ['rest'],
+    params: IdParam,
+    optionalBody: true,
+    body: Type.Object({
+      resumeData: Type.Optional(
+        Type.Unsafe<unknown>({ description: 'What the step is told; { approved: true } when left out' }),
+      ),
+      amount: Type.Optional(
+        Type.Number({
+          exclusiveMinimum: 0,
+          maximum: 1_000_000_000,
+          description: 'By how many Ds the limit is raised; as much again when left out',
+        }),
+      ),
+    }),
+    responses: { 200: Success },
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+  },
+  denyApproval: {
+    method: 'POST',
+    path: '/api/v1/approvals/:id/deny',
+    summary: 'Refuse what a step of a workflow asks leave for, or a higher spend limit',
+    tag: 'approvals',
+    audience: 'session',
+    limits: ['rest'],
+    params: IdParam,
+    optionalBody: true,
+    body: Type.Object({ reason: Type.Optional(Type.String({ maxLength: 280 })) }),
+    responses: { 200: Success },
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
   },
   challengeApproval: {
     method: 'POST',

@@ -6,7 +6,7 @@ import { IdParam, Nullable, Success, Timestamp } from './shapes.ts'
 export const bundleLimits = { bytes: 10_000_000, files: 500, pathLength: 300, depth: 20 } as const
 
 const ArtifactType = Type.Enum(['skill', 'workflow', 'file'])
-const Slug = Type.String({
+export const Slug = Type.String({
   pattern: '^[a-z0-9][a-z0-9-]{0,63}$',
   description: 'Lower-case letters, digits, hyphens',
 })

@@ -10,6 +10,17 @@ export const errorTable = {
   CONFLICT: { status: 409, message: 'The request conflicts with the present state' },
   EXPIRED: { status: 410, message: 'This has expired' },
   INVALID_INPUT: { status: 400, message: 'The request is malformed' },
+  INSUFFICIENT_CREDITS: { status: 402, message: 'Too few credits to run this; add credits and start again' },
+  EXECUTION_RUNNING: {
+    status: 429,
+    message: 'An execution is running in this workspace; wait for it to end or cancel it',
+  },
+  EXECUTION_FAILED: { status: 500, message: 'The execution could not be started; nothing was charged' },
+  NOT_SUSPENDED: { status: 409, message: 'The run does not wait for an answer' },
+  NO_SUSPEND_FRAME: { status: 409, message: 'The run is marked suspended, but no step of it waits' },
+  STEP_MISMATCH: { status: 409, message: 'The run does not wait at this step' },
+  RESUME_IN_PROGRESS: { status: 409, message: 'Another answer is being taken; look at the run again' },
+  RESUME_FAILED: { status: 500, message: 'The answer could not be handed over; send it again' },
   RATE_LIMITED: { status: 429, message: 'Too many requests; wait and try again' },
   INTERNAL_ERROR: {
     status: 500,

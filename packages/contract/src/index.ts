@@ -1,16 +1,23 @@
 import { activationRoutes } from './activation.ts'
 import { activityRoutes } from './activity.ts'
+import { agentRoutes } from './agents.ts'
 import { approvalRoutes } from './approvals.ts'
 import { artifactRoutes } from './artifacts.ts'
+import { billingRoutes } from './billing.ts'
 import { consentRoutes } from './consent.ts'
+import { executionRoutes } from './executions.ts'
 import { keyRoutes } from './keys.ts'
 import { liveRoutes } from './live-events.ts'
+import { marketplaceRoutes } from './marketplace.ts'
 import { metaRoutes } from './meta.ts'
+import { modelRoutes } from './models.ts'
 import { oauthRoutes } from './oauth.ts'
 import { passkeyRoutes } from './passkeys.ts'
 import { profileRoutes } from './profile.ts'
 import { defineRoutes } from './route.ts'
 import { sessionRoutes } from './sessions.ts'
+import { skillRoutes } from './skills.ts'
+import { runStreamRoutes, workflowRoutes, workflowRunRoutes } from './workflows.ts'
 import { workspaceRoutes } from './workspaces.ts'
 
 /** Every route of the service. */
@@ -23,7 +30,16 @@ export const routes = defineRoutes({
   ...passkeyRoutes,
   ...activationRoutes,
   ...artifactRoutes,
+  ...marketplaceRoutes,
+  ...skillRoutes,
+  ...executionRoutes,
+  ...agentRoutes,
+  ...workflowRoutes,
+  ...workflowRunRoutes,
+  ...runStreamRoutes,
   ...profileRoutes,
+  ...modelRoutes,
+  ...billingRoutes,
   ...consentRoutes,
   ...approvalRoutes,
   ...activityRoutes,
@@ -32,10 +48,26 @@ export const routes = defineRoutes({
 
 export { activationRoutes } from './activation.ts'
 export { activityRoutes } from './activity.ts'
+export { agentRoutes, agentsPerWorkspace, reservedAgentSlugs } from './agents.ts'
 export { approvalRoutes } from './approvals.ts'
 export { artifactRoutes, bundleLimits } from './artifacts.ts'
+export { billingRoutes, milliPerDs, minimumCreditsDs } from './billing.ts'
 export { consentRoutes } from './consent.ts'
 export { type ErrorCode, errorTable } from './errors.ts'
+export {
+  ExecutionEvent,
+  executionEventPayloads,
+  messageDeltaType,
+  type NewExecutionEvent,
+  StopReason,
+  streamUrlLifetimeMs,
+} from './execution-events.ts'
+export {
+  executionRoutes,
+  executionTimeoutSeconds,
+  idleExecutionSeconds,
+  inputBytes,
+} from './executions.ts'
 export { accessOf, type KeyWish, keyRoutes } from './keys.ts'
 export {
   activationLifetimeSeconds,
@@ -56,7 +88,9 @@ export {
   workspacesPerUser,
 } from './limits.ts'
 export { type LiveEvent, liveRoutes } from './live-events.ts'
+export { marketplaceRoutes } from './marketplace.ts'
 export { metaRoutes, workflowFormat } from './meta.ts'
+export { type ModelProvider, modelRoutes } from './models.ts'
 export { oauthRoutes, oauthScopes } from './oauth.ts'
 export { openApiDocument } from './openapi.ts'
 export { passkeyRoutes } from './passkeys.ts'
@@ -73,4 +107,12 @@ export {
 } from './scopes.ts'
 export { sessionRoutes } from './sessions.ts'
 export { succeeded } from './shapes.ts'
+export { skillRoutes, skillsPerWorkspace } from './skills.ts'
+export {
+  reservedWorkflowSlugs,
+  runStreamRoutes,
+  workflowRoutes,
+  workflowRunRoutes,
+  workflowsPerWorkspace,
+} from './workflows.ts'
 export { workspaceRoutes } from './workspaces.ts'

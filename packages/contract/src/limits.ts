@@ -10,6 +10,7 @@ export interface Limit {
 
 export const limits = {
   rest: { max: 100, windowSeconds: 60, per: 'caller' },
+  skillRun: { max: 30, windowSeconds: 60, per: 'user' },
   activate: { max: 1, windowSeconds: 1, per: 'address' },
   activationPoll: { max: 1, windowSeconds: 1, per: 'code' },
   codeMisses: { max: 10, windowSeconds: 600, per: 'user' },

@@ -89,7 +89,13 @@ function headerParameter(name: string, description: string) {
 
 function responsesOf(route: Route) {
   const answers: Record<string, unknown> = {}
-  const mediaTypes = { text: 'text/plain', file: 'application/octet-stream', redirect: '' }
+  const mediaTypes = {
+    text: 'text/plain',
+    file: 'application/octet-stream',
+    json: 'application/json',
+    events: 'text/event-stream',
+    redirect: '',
+  }
   const mediaType = route.answers ? mediaTypes[route.answers] : 'application/json'
   for (const [status, schema] of Object.entries(route.responses)) {
     answers[status] =

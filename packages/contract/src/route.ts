@@ -42,8 +42,13 @@ export interface Route {
   readonly uploads?: true
   /** Where the common limit of a body is too small. */
   readonly bodyLimitBytes?: number
-  /** What the answer is when it is not JSON. */
-  readonly answers?: 'redirect' | 'text' | 'file'
+  /** Codes that this route writes flat: `{ error: "<CODE>", message, …details }`. */
+  readonly flatErrors?: readonly ErrorCode[]
+  /**
+   * What the answer is when it is no value that is serialised whole: `json` is written as it comes or was prepared,
+   * `events` stay open.
+   */
+  readonly answers?: 'redirect' | 'text' | 'file' | 'json' | 'events'
 }
 
 export type Routes = Readonly<Record<string, Route>>

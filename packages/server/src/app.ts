@@ -1,12 +1,25 @@
 import { deleteOldActivations } from './activation/activation.ts'
 import { activationHandlers } from './activation/routes.ts'
 import { activityHandlers } from './activity/routes.ts'
+import { releaseLostAsks } from './agents/agents.ts'
+import { agentHandlers } from './agents/routes.ts'
 import { approvalHandlers } from './approvals/routes.ts'
 import { sweepBlobs } from './artifacts/artifacts.ts'
 import { artifactHandlers } from './artifacts/routes.ts'
+import { billingHandlers } from './billing/routes.ts'
+import { catalogHandlers } from './catalog/routes.ts'
 import { createGrants, deleteOldRequests } from './consent/consent.ts'
 import { consentHandlers } from './consent/routes.ts'
 import type { Deps } from './deps.ts'
+import {
+  deleteOldEventPartitions,
+  EventStreams,
+  type ExecutionParts,
+  insertEventPartitions,
+  stopExecutionsOfKey,
+  tendExecutions,
+} from './executions/executions.ts'
+import { executionHandlers } from './executions/routes.ts'
 import { createServer, type Server } from './http/server.ts'
 import { deleteForgottenKeys } from './idempotency/idempotency.ts'
 import {
@@ -19,6 +32,7 @@ import {
 import { keyHandlers } from './keys/routes.ts'
 import { deleteUsedAddresses, Live } from './live/live.ts'
 import { liveHandlers } from './live/routes.ts'
+import { modelHandlers } from './models/routes.ts'
 import {
   authorizationServer,
   deleteEndedRecords,
@@ -33,8 +47,10 @@ import {
   requireAssertionIfRegistered,
 } from './passkeys/passkeys.ts'
 import { passkeyHandlers } from './passkeys/routes.ts'
-import type { Sweep } from './platform/sweep.ts'
+import type { Sweep, Tending } from './platform/sweep.ts'
 import { profileHandlers } from './profile/routes.ts'
+import { runHandlers, runStreamRoute } from './runs/routes.ts'
+import { answerQuestion, PinnedDefinitions, type RunParts, tendRuns } from './runs/runs.ts'
 import { sessionHandlers } from './sessions/routes.ts'
 import {
   deleteEndedSessions,
@@ -43,15 +59,31 @@ import {
   SessionCheck,
   setSessionWorkspace,
 } from './sessions/sessions.ts'
+import { skillHandlers } from './skills/routes.ts'
 import { statusHandlers } from './status/routes.ts'
+import { createToolbox } from './tools/tools.ts'
+import { workflowHandlers, workflowInstaller } from './workflows/routes.ts'
 import { workspaceHandlers } from './workspaces/routes.ts'
 
 /** Puts the house together. The only place that knows every feature. */
-export function createApp(deps: Deps): { server: Server; sweeps: Sweep[]; live: Live } {
+export function createApp(deps: Deps): {
+  server: Server
+  sweeps: Sweep[]
+  tending: Tending[]
+  live: Live
+} {
   const keys = new KeyCheck(deps)
   const sessions = new SessionCheck(deps)
   const oauth = new OAuthCheck(deps)
   const live = createLive(deps)
+  const executions: ExecutionParts = { ...deps, live }
+  const streams = new EventStreams(deps, live)
+  const library = { live, toolbox: createToolbox(deps) }
+  const runs: RunParts = {
+    ...executions,
+    toolbox: library.toolbox,
+    definitions: new PinnedDefinitions(deps.database),
+  }
   const server = createServer({
     deps,
     socketDoor: live.socketDoor,
@@ -72,19 +104,32 @@ export function createApp(deps: Deps): { server: Server; sweeps: Sweep[]; live: 
       }),
       ...liveHandlers(live),
       ...keyHandlers(keys, {
+        stopExecutions: (keyId) => stopExecutionsOfKey(executions, keyId),
         requireDeviceAuth: (tx, userId, wish, deviceAuth) =>
           requireAssertionIfRegistered(tx, deps, userId, createKeySubject(wish), deviceAuth),
       }),
       ...passkeyHandlers(),
       ...activationHandlers(),
       ...consentHandlers({ check: keys, live }),
-      ...approvalHandlers(),
+      ...approvalHandlers({ live, answerQuestion: (answered) => answerQuestion(runs, answered) }),
       ...oauthHandlers(oauth),
       ...artifactHandlers(),
+      ...catalogHandlers(deps),
+      ...skillHandlers({ live, installWorkflow: workflowInstaller(library) }),
+      ...executionHandlers(executions),
+      ...agentHandlers({ live }),
+      ...workflowHandlers(library),
+      ...runHandlers(runs),
+      ...modelHandlers(),
+      ...billingHandlers(),
       ...profileHandlers(),
       ...activityHandlers(),
     ],
-    rawRoutes: authorizationServer(deps, oauth),
+    rawRoutes: [
+      ...authorizationServer(deps, oauth),
+      streams.route,
+      runStreamRoute({ ...runs, stopping: deps.stopping }),
+    ],
   })
   const { db } = deps.database
   const missSeconds = deps.config.limits.codeMisses.windowSeconds
@@ -94,13 +139,23 @@ export function createApp(deps: Deps): { server: Server; sweeps: Sweep[]; live: 
     { table: 'api_key_secrets', run: () => deleteEndedSecrets(db) },
     { table: 'sessions', run: () => deleteEndedSessions(db) },
     { table: 'passkey_challenges', run: () => deletePasskeyLeftovers(db) },
+    { table: 'event_partitions', run: () => insertEventPartitions(db) },
+    {
+      table: 'execution_events',
+      run: () => deleteOldEventPartitions(db, deps.config.eventDays * 24 * 3600),
+    },
+    { table: 'reservations', run: () => releaseLostAsks(deps) },
     { table: 'blobs', run: () => sweepBlobs(deps) },
     { table: 'approval_requests', run: () => deleteOldRequests(db) },
     { table: 'used_addresses', run: () => deleteUsedAddresses(db) },
     { table: 'oauth_records', run: () => deleteEndedRecords(db) },
     { table: 'idempotency_keys', run: () => deleteForgottenKeys(db) },
   ]
-  return { server, sweeps, live }
+  const tending = [
+    { name: 'executions', run: () => tendExecutions(executions) },
+    { name: 'runs', run: () => tendRuns(runs) },
+  ]
+  return { server, sweeps, tending, live }
 }
 
 /** Sockets end with their credential, which `live/` knows only by name. */

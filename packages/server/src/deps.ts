@@ -3,6 +3,7 @@ import type { Config, StorageConfig } from './platform/config.ts'
 import { Database } from './platform/database.ts'
 import type { Logger } from './platform/logger.ts'
 import { createMetrics, type Metrics } from './platform/metrics.ts'
+import { type Outbound, openOutbound } from './platform/outbound.ts'
 import { RateWindows } from './platform/rate-window.ts'
 import { RedisLink } from './platform/redis.ts'
 import type { BlobStore } from './platform/storage.ts'
@@ -19,6 +20,7 @@ export interface Deps {
   readonly redis: RedisLink
   readonly rateWindows: RateWindows
   readonly storage: BlobStore
+  readonly outbound: Outbound
   readonly engine: EngineClient
   readonly telemetry: Telemetry
   /** Aborted when the process begins to stop. */
@@ -36,6 +38,7 @@ export async function openDeps(config: Config, logger: Logger, stopping: AbortSi
     redis,
     rateWindows: new RateWindows({ redis, onLocal: () => metrics.localLimiter.inc() }),
     storage: openStorage(config.storage),
+    outbound: openOutbound(config.fetchAllow, config.fetchAllowCaFile),
     engine: createEngineClient(config.restateIngressUrl),
     telemetry: await startTelemetry(config, 'api'),
     stopping,

@@ -1,16 +1,19 @@
 import { createApp } from './app.ts'
+import { offerShippedCatalog } from './catalog/catalog.ts'
 import { closeDeps, openDeps } from './deps.ts'
 import { onStopSignal } from './platform/shutdown.ts'
-import { startSweeps } from './platform/sweep.ts'
+import { startSweeps, startTending } from './platform/sweep.ts'
 import { startProcess } from './start.ts'
 
 /** The API role: REST, and later streams, OAuth and MCP. Any number of these may run. */
 const { config, logger } = await startProcess()
 const stopping = new AbortController()
 const deps = await openDeps(config, logger, stopping.signal)
-const { server, sweeps } = createApp(deps)
+const { server, sweeps, tending } = createApp(deps)
 const sweeping = startSweeps(deps, sweeps)
+const tended = startTending(deps, tending)
 await deps.redis.settle()
+await offerShippedCatalog(deps)
 await server.listen({ host: config.host, port: config.port })
 logger.info({ address: server.addresses()[0], publicUrl: config.publicUrl }, 'API ready to serve')
 
@@ -19,5 +22,6 @@ onStopSignal(logger, stopping, async () => {
   await new Promise((resolve) => setTimeout(resolve, config.stopGraceMs))
   await server.close()
   sweeping.stop()
+  tended.stop()
   await closeDeps(deps)
 })

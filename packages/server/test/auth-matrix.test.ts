@@ -104,7 +104,8 @@ describe.each(guarded)('%s', (_name, route) => {
       narrow: await callWith(route, 'narrow key'),
       person: await callWith(route, 'person'),
     }
-    const missing = missingScopes(['profile:read'], route.scopes ?? [])
+    const needed = (route.scopes ?? []).map((scope) => scope.replace(/\{\w+\}/, '1'))
+    const missing = missingScopes(['profile:read'], needed)
     for (const [who, answer] of Object.entries(outcome)) {
       const kind = who === 'person' ? 'session' : 'key'
       if (route.audience !== 'credential' && route.audience !== kind) {

@@ -95,16 +95,16 @@ describe('what a route asks of a token by name', () => {
 
   test('no wildcard stands for it', async () => {
     const token = principal('oauth', ['*', 'read', 'write', 'admin'])
-    await expect(authorize(route, token, nothing)).rejects.toMatchObject({
+    await expect(authorize(route, [], token, nothing)).rejects.toMatchObject({
       code: 'FORBIDDEN',
       details: { missing_scopes: ['trace:read'] },
     })
     const granted = principal('oauth', ['*', 'read', 'write', 'admin', 'trace:read'])
-    await expect(authorize(route, granted, nothing)).resolves.toEqual([])
+    await expect(authorize(route, [], granted, nothing)).resolves.toEqual([])
   })
 
   test('is not asked of keys and sessions', async () => {
-    await expect(authorize(route, principal('key', ['profile:read']), nothing)).resolves.toEqual([])
-    await expect(authorize(route, principal('session', ['*']), nothing)).resolves.toEqual([])
+    await expect(authorize(route, [], principal('key', ['profile:read']), nothing)).resolves.toEqual([])
+    await expect(authorize(route, [], principal('session', ['*']), nothing)).resolves.toEqual([])
   })
 })

@@ -16,6 +16,5 @@ export const artifacts = [
     rule: "The workflow.json inside an artifact of type workflow is what install-from-artifact stores: the record's definition parses to the same value.",
     kind: 'state',
     decided: true,
-    pending: 'workflows',
   },
 ] as const satisfies readonly Requirement[]

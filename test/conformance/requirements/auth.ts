@@ -71,10 +71,9 @@ export const auth = [
     id: 'auth:public:list',
     area: 'auth',
     line: 436,
-    rule: 'Served bare: marketplace reads and bundle, POST /activate and /activate/poll, GET /meta, /auth/{providers,start,callback,exchange,dev}, POST /keys/report-leak. Any other /api/v1 route is then 401 UNAUTHORIZED.',
+    rule: 'Served bare: marketplace reads and bundle, POST /activate and /activate/poll, GET /meta, /auth/{providers,start,callback,exchange,dev}, POST /keys/report-leak. Any other /api/v1 route, but those of the operator, is then 401 UNAUTHORIZED.',
     kind: 'security',
     decided: true,
-    pending: 'skills',
   },
   {
     id: 'auth:scope:missing-403-names-scope',
@@ -90,7 +89,6 @@ export const auth = [
     rule: 'A key without tool:execute is 403 with that id in the message on skill run, execution events, rerun, execution cancel, launch, resume, run cancel and DELETE queue; once granted, none of the eight is 403.',
     kind: 'security',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'auth:scope:route-map-files-write',
@@ -99,7 +97,6 @@ export const auth = [
     rule: 'A key without workspace:files:write is 403 with that id in the message on skill install, uninstall and restore, workflow install by slug and by artifact, workflow uninstall, artifacts and POST /install.',
     kind: 'security',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'auth:scope:reads-any-active-key',
@@ -108,7 +105,6 @@ export const auth = [
     rule: 'A key holding profile:read alone gets 200 on GET /skills, /marketplace/skills, /workflows, /workflows/runs and /executions: these reads ask for no scope.',
     kind: 'security',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'auth:scope:checked-before-lookup',
@@ -116,7 +112,6 @@ export const auth = [
     line: 439,
     rule: 'Without the needed scope POST /skills/:slug/uninstall is 403 with the same code and message for an installed slug and for a made-up one.',
     kind: 'security',
-    pending: 'skills',
   },
   {
     id: 'auth:approval:device-auth-for-sensitive',

@@ -7,7 +7,6 @@ export const billing = [
     line: 15,
     rule: 'cost of a completed execution in GET /executions is a number of Ds and equals cost in its execution.result event.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'billing:mode:enum',
@@ -22,6 +21,5 @@ export const billing = [
     line: 563,
     rule: 'POST /skills/:slug/run with 49 Ds available is 402 with error "INSUFFICIENT_CREDITS"; with 50 Ds it starts.',
     kind: 'limit',
-    pending: 'executions',
   },
 ] as const satisfies readonly Requirement[]

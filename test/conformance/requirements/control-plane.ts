@@ -58,7 +58,6 @@ export const controlPlane = [
     line: 493,
     rule: "Listening with a key of W1, or a session in W1, nothing arrives of a run in W2; only approval-* events reach a session's socket from the person's other workspaces.",
     kind: 'security',
-    pending: 'executions',
   },
   {
     id: 'control-plane:event:cache-invalidate',
@@ -66,7 +65,6 @@ export const controlPlane = [
     line: 497,
     rule: 'A change of data is announced: within 2 s of a skill install the socket gets an event of type "cache-invalidate".',
     kind: 'event',
-    pending: 'skills',
   },
   {
     id: 'control-plane:event:execution-started',
@@ -74,7 +72,6 @@ export const controlPlane = [
     line: 498,
     rule: 'When a skill run starts, the socket gets an event of type "execution-started" with its executionId.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'control-plane:event:execution-progress',
@@ -82,7 +79,6 @@ export const controlPlane = [
     line: 499,
     rule: 'A run with several tool calls causes one or more events of type "execution-progress" after its execution-started and before its end.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'control-plane:event:execution-completed',
@@ -90,7 +86,6 @@ export const controlPlane = [
     line: 500,
     rule: 'A run that ends normally causes a single "execution-completed" and no "execution-failed" for its executionId.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'control-plane:event:execution-failed',
@@ -98,7 +93,6 @@ export const controlPlane = [
     line: 501,
     rule: 'A run that fails causes a single "execution-failed" and no "execution-completed" for its executionId.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'control-plane:event:payload',
@@ -107,7 +101,6 @@ export const controlPlane = [
     rule: "Every socket event has type, id, workspaceId (the caller's) and at (ISO 8601); those of executions also have executionId and skillSlug.",
     kind: 'field',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'control-plane:url:expires-300000',

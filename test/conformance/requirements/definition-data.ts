@@ -8,7 +8,6 @@ export const definitionData = [
     line: 179,
     rule: 'The first entry gets the launch inputs and each later one the output of the entry before it: echo, then a mapping to { text: "x" }, then upper ends with { text: "X" }.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'definition:flow:result-is-last-output',
@@ -17,7 +16,6 @@ export const definitionData = [
     rule: 'snapshot.result of a successful run equals the output of the last entry of graph.',
     kind: 'state',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:flow:no-per-step-arguments',
@@ -25,7 +23,6 @@ export const definitionData = [
     line: 179,
     rule: 'Entries take no arguments of their own: members such as inputs, with or args on an entry are 400.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:map:flat-record',
@@ -33,7 +30,6 @@ export const definitionData = [
     line: 181,
     rule: 'mapConfig text that is JSON but no object, such as "[]" or "1", is 400 invalid-map-config.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:map:exactly-one-source',
@@ -41,7 +37,6 @@ export const definitionData = [
     line: 181,
     rule: 'A mapConfig value with both value and template, or with none of the five source forms, is 400 invalid-map-source.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:map:source-value',
@@ -49,7 +44,6 @@ export const definitionData = [
     line: 181,
     rule: '{ value } passes its constant on with the type kept: 3, null and [1] come out as 3, null and [1].',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'definition:map:source-template',
@@ -57,7 +51,6 @@ export const definitionData = [
     line: 181,
     rule: '{ template: "n=${initData.n}" } with input n = 2 comes out as the string "n=2".',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'definition:map:source-request-context',
@@ -66,7 +59,6 @@ export const definitionData = [
     rule: '{ requestContextPath: "runId" } comes out as the runId of the launch answer, and workspaceId likewise; a key the server does not set is 400 at install.',
     kind: 'state',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:map:source-init-data',
@@ -74,7 +66,6 @@ export const definitionData = [
     line: 181,
     rule: '{ initData: true, path: "a.b" } comes out as 1 when the launch inputs are { a: { b: 1 } }.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'definition:map:source-step',
@@ -82,7 +73,6 @@ export const definitionData = [
     line: 181,
     rule: "{ step, path } comes out as that part of an earlier step's output; naming a later or unknown step is 400 unknown-step-reference at install.",
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'definition:map:no-nested-references',
@@ -90,7 +80,6 @@ export const definitionData = [
     line: 181,
     rule: 'mapConfig {"a":{"b":{"initData":true,"path":"x"}}} is 400: a reference may stand only directly under an output key.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'definition:map:value-is-literal',
@@ -99,7 +88,6 @@ export const definitionData = [
     rule: 'The text "${initData.x}" inside a { value } comes out unchanged.',
     kind: 'security',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:map:missing-leaf-left-out',
@@ -108,7 +96,6 @@ export const definitionData = [
     rule: 'If only the last segment of a path is absent ("a.zz") the output key is left out; if a parent is absent ("zz.b") the run fails with MAPPING_PATH_INVALID.',
     kind: 'state',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:template:step-results',
@@ -116,7 +103,6 @@ export const definitionData = [
     line: 182,
     rule: "${stepResults.fetch-rows.title} in a template becomes that field of the earlier step's output; a hyphen in the step id needs no quoting.",
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'definition:template:unknown-namespace',
@@ -125,7 +111,6 @@ export const definitionData = [
     rule: 'A template holding "${env.HOME}", "${}" or "${initData[0]}" is 400 invalid-template; the roots are initData, inputData, state, stepResults and requestContext.',
     kind: 'error',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:template:no-reexpansion',
@@ -134,7 +119,6 @@ export const definitionData = [
     rule: 'An input whose value is the text "${stepResults.x.y}" shows up as that very text in a rendered template.',
     kind: 'security',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:condition:fifteen-operators',
@@ -142,7 +126,6 @@ export const definitionData = [
     line: 184,
     rule: 'A conditional installs with each of the six comparisons, in, notIn, exists, notExists, truthy, falsy, not, or, and; op "matches" or a string of code as predicate is 400.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:condition:roots',
@@ -150,7 +133,6 @@ export const definitionData = [
     line: 184,
     rule: 'Condition paths may start at stepResults, state, inputData and initData (201 each); requestContext.x and env.x are 400 invalid-predicate-path.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:condition:no-iteration-counter',
@@ -158,7 +140,6 @@ export const definitionData = [
     line: 184,
     rule: 'A loop predicate whose path starts at iterationCount or attempt is 400: conditions can see no counter.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'definition:condition:operand-shape',
@@ -167,7 +148,6 @@ export const definitionData = [
     rule: 'An operand is { path } or { literal } with no other key; in and notIn take value and a non-empty set, exists and notExists path, and and or args, not arg. Other shapes are 400 invalid-predicate.',
     kind: 'field',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:condition:strict-types',
@@ -176,7 +156,6 @@ export const definitionData = [
     rule: 'Nothing is coerced and a missing side makes every comparison false: branches on eq of "1" and 1, and on ne of a missing path, do not run.',
     kind: 'state',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:condition:loop-not-self-bounded',
@@ -185,7 +164,6 @@ export const definitionData = [
     rule: 'A dountil whose predicate never holds is stopped at 1000 iterations: the run is failed with LOOP_LIMIT_EXCEEDED.',
     kind: 'limit',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:state:read-only',
@@ -193,7 +171,6 @@ export const definitionData = [
     line: 185,
     rule: 'snapshot.value is the same before, during and after a run, and an entry with any member that would set state is 400.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'definition:subst:workspace-id',
@@ -201,7 +178,6 @@ export const definitionData = [
     line: 187,
     rule: '${workspaceId} in any string of graph is the uuid before checks run: agentId "${workspaceId}:<slug>" installs, and a mapping value "${workspaceId}" makes the result the uuid.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'definition:subst:only-this-one',
@@ -209,7 +185,6 @@ export const definitionData = [
     line: 187,
     rule: '"${userId}" in a tool\'s description is kept as plain text; in a template it is 400 invalid-template.',
     kind: 'security',
-    pending: 'workflows',
   },
   {
     id: 'definition:subst:graph-only',
@@ -218,7 +193,6 @@ export const definitionData = [
     rule: 'The record\'s definition still has "${workspaceId}" where it was written, in graph, description and metadata: storage is not substituted, and outside graph nothing ever is.',
     kind: 'state',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:execute-skill:tool-id',
@@ -226,7 +200,6 @@ export const definitionData = [
     line: 188,
     rule: 'A mapping to slug and input followed by a tool with toolId execute-skill runs that skill; ${stepResults.<its id>.executionId} in a later step is an executionId of GET /executions.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'definition:execute-skill:slug-not-skill-slug',
@@ -234,7 +207,6 @@ export const definitionData = [
     line: 188,
     rule: 'execute-skill wants slug: fed by a mapping that yields skill_slug in its place, install is 400 incompatible-schema.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:execute-skill:non-string-stringified',
@@ -242,7 +214,6 @@ export const definitionData = [
     line: 188,
     rule: 'execute-skill with input "x", { a: 1 } and [1] makes executions whose inputText is x, {"a":1} and [1].',
     kind: 'format',
-    pending: 'workflows',
   },
   {
     id: 'definition:execute-skill:blocks-until-terminal',
@@ -250,7 +221,6 @@ export const definitionData = [
     line: 188,
     rule: "An execute-skill step ends no earlier than its execution's completedAt, and the step after it reads its output.",
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'definition:execute-skill:waits-for-slot',
@@ -259,6 +229,5 @@ export const definitionData = [
     rule: 'Two execute-skill steps in one parallel both succeed, one execution beginning only after the other has ended; neither meets EXECUTION_RUNNING.',
     kind: 'race',
     decided: true,
-    pending: 'workflows',
   },
 ] as const satisfies readonly Requirement[]

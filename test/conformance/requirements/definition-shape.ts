@@ -9,7 +9,6 @@ export const definitionShape = [
     rule: 'A definition with a further top-level key foo is 400, with an issue of code unknown-field at path foo.',
     kind: 'field',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:top:id-kebab-case',
@@ -17,7 +16,6 @@ export const definitionShape = [
     line: 161,
     rule: 'id is required and kebab-case: leaving it out or writing "My_Flow" is 400 INVALID_INPUT, "my-flow" is 201.',
     kind: 'format',
-    pending: 'workflows',
   },
   {
     id: 'definition:top:id-is-launch-id',
@@ -25,7 +23,6 @@ export const definitionShape = [
     line: 161,
     rule: 'A definition with id b installed under the slug a is launched by POST /workflows/b/launch too (201).',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'definition:top:graph-required',
@@ -33,7 +30,6 @@ export const definitionShape = [
     line: 162,
     rule: 'A definition without graph, or with an object in its place, is 400 INVALID_INPUT.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:top:graph-non-empty',
@@ -42,7 +38,6 @@ export const definitionShape = [
     rule: 'graph: [] is 400 INVALID_INPUT with an issue of code empty-graph.',
     kind: 'field',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:top:input-schema-required',
@@ -50,7 +45,6 @@ export const definitionShape = [
     line: 163,
     rule: 'Leaving out inputSchema or outputSchema is 400 INVALID_INPUT with an issue missing-field at the one left out.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:top:description-optional',
@@ -58,7 +52,6 @@ export const definitionShape = [
     line: 165,
     rule: 'A definition installs with a description and without one; a number there is 400.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:top:metadata-optional',
@@ -66,7 +59,6 @@ export const definitionShape = [
     line: 166,
     rule: 'metadata may be left out; if present, its name, category, requiresConnector and triggers appear in the installed record and the definitions listing, and integrationTrigger is kept.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:metadata:ignored-by-engine',
@@ -74,7 +66,6 @@ export const definitionShape = [
     line: 166,
     rule: 'The same graph with and without arbitrary metadata runs through the same steps to the same result.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'definition:metadata:round-trips-verbatim',
@@ -82,7 +73,6 @@ export const definitionShape = [
     line: 166,
     rule: 'metadata { x: { y: [1, "${workspaceId}"] } } is read back from the record\'s definition as it was sent: no key lost, nothing substituted.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'definition:top:state-schema-optional',
@@ -90,7 +80,6 @@ export const definitionShape = [
     line: 167,
     rule: 'A definition with a stateSchema installs and is read back with it; a string in its place is 400.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:entry:nine-types',
@@ -98,7 +87,6 @@ export const definitionShape = [
     line: 169,
     rule: 'A valid entry of each of the nine types (agent, tool, mapping, sleep, sleepUntil, loop, foreach, parallel, conditional) installs; type "step" or "workflow" is 400 unknown-entry-type.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:entry:sleep-shape',
@@ -107,7 +95,6 @@ export const definitionShape = [
     rule: 'sleep takes id and duration, a number of milliseconds from 0 up: 10 installs, -1 and "10" are 400.',
     kind: 'field',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:entry:sleep-until-shape',
@@ -116,7 +103,6 @@ export const definitionShape = [
     rule: 'sleepUntil takes id and date in ISO 8601: a past date is passed without waiting and the run succeeds at once; "soon" is 400 invalid-date.',
     kind: 'field',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:entry:parallel-shape',
@@ -125,7 +111,6 @@ export const definitionShape = [
     rule: 'parallel takes steps, 1 to 50 children, and no id; its output is an object with one member per child id, which the next entry receives.',
     kind: 'field',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:entry:conditional-shape',
@@ -134,7 +119,6 @@ export const definitionShape = [
     rule: 'conditional takes steps and as many predicates (another count is 400); all branches whose predicate is true run, and if none is, the entry succeeds with {}.',
     kind: 'field',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:entry:loop-shape',
@@ -143,7 +127,6 @@ export const definitionShape = [
     rule: 'loop takes loopType (dowhile or dountil; "for" is 400), one step and a predicate; a dountil over a soft-failing flaky tool repeats until the predicate holds.',
     kind: 'field',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:entry:foreach-shape',
@@ -152,7 +135,6 @@ export const definitionShape = [
     rule: 'foreach takes one step and optional opts.concurrency of at least 1 (0 is 400); over [{ text: "a" }, { text: "b" }] with the tool upper it gives [{ text: "A" }, { text: "B" }], in input order.',
     kind: 'field',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:entry:step-ids-unique',
@@ -161,7 +143,6 @@ export const definitionShape = [
     rule: 'A step id is required, up to 128 letters, digits, _ and - beginning with a letter or digit, and occurs once in the graph, children included: a duplicate, "a.b" and the reserved input, __proto__, prototype, constructor are 400.',
     kind: 'field',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:entry:agent-shape',
@@ -169,7 +150,6 @@ export const definitionShape = [
     line: 173,
     rule: 'An agent entry needs type, id and agentId (each one missing is 400) and may have a description and an outputSchema (201).',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:entry:tool-shape',
@@ -177,7 +157,6 @@ export const definitionShape = [
     line: 174,
     rule: 'A tool entry needs type, id and toolId (no toolId is 400) and may have a description and options (201).',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:entry:tool-options-keys',
@@ -185,7 +164,6 @@ export const definitionShape = [
     line: 174,
     rule: 'options of a tool may be { retries: 2, metadata: {} } (201); any other member, such as timeout, is 400.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:entry:retries-behaviour',
@@ -194,7 +172,6 @@ export const definitionShape = [
     rule: 'With retries: n a tool is tried at most n+1 times on the same input: one that fails twice succeeds with retries 2 and with retries 1 fails the run with its last error. retries outside 0..10 is 400.',
     kind: 'state',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:entry:mapconfig-is-string',
@@ -202,7 +179,6 @@ export const definitionShape = [
     line: 175,
     rule: 'mapConfig of a mapping must be a string of JSON: missing, an object, or text that does not parse is 400; JSON text is 201.',
     kind: 'format',
-    pending: 'workflows',
   },
   {
     id: 'definition:rules:checked-at-install',
@@ -210,7 +186,6 @@ export const definitionShape = [
     line: 177,
     rule: 'Each authoring rule is enforced by install: a definition that breaks one is 400 and is not stored (GET /workflows/:slug is 404 or still the earlier one).',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'definition:rules:all-issues-reported',
@@ -219,7 +194,6 @@ export const definitionShape = [
     rule: 'A definition with three separate faults is 400 INVALID_INPUT with all three in details.issues, each { code, path, message }, sorted by place in the document; never more than 100.',
     kind: 'error',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:tool:no-args-field',
@@ -227,7 +201,6 @@ export const definitionShape = [
     line: 180,
     rule: 'A tool entry with args, even {}, is 400 INVALID_INPUT with an issue args-not-allowed whose path ends in .args.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'definition:placement:mapping-top-only',
@@ -235,7 +208,6 @@ export const definitionShape = [
     line: 183,
     rule: 'A mapping as child of a parallel, of a loop or of a foreach is 400 invalid-map-placement in all three.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'definition:placement:mapping-in-conditional',
@@ -244,7 +216,6 @@ export const definitionShape = [
     rule: 'A mapping as a branch of a conditional is 400 invalid-map-placement.',
     kind: 'error',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'definition:container:single-step-children',
@@ -252,7 +223,6 @@ export const definitionShape = [
     line: 186,
     rule: 'agent, tool, sleep and sleepUntil each install as a child of parallel, of loop and of foreach.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'definition:container:nested-refused',
@@ -260,7 +230,6 @@ export const definitionShape = [
     line: 186,
     rule: 'foreach in parallel, parallel in loop and loop in foreach are each 400 nested-container.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'definition:container:conditional-same-rule',
@@ -269,6 +238,5 @@ export const definitionShape = [
     rule: 'parallel inside conditional and conditional inside parallel are both 400 nested-container.',
     kind: 'error',
     decided: true,
-    pending: 'workflows',
   },
 ] as const satisfies readonly Requirement[]

@@ -35,7 +35,6 @@ export const errors = [
     line: 521,
     rule: 'NOT_FOUND, INVALID_INPUT, INSUFFICIENT_CREDITS and EXECUTION_RUNNING of POST /skills/:slug/run have error as the bare code string, message as a string and any detail at the top level.',
     kind: 'format',
-    pending: 'executions',
   },
   {
     id: 'errors:run:auth-standard',
@@ -43,7 +42,6 @@ export const errors = [
     line: 521,
     rule: 'POST /skills/:slug/run without a credential (401) or without tool:execute (403) answers in the standard envelope: error is an object with code.',
     kind: 'format',
-    pending: 'executions',
   },
   {
     id: 'errors:run:rate-limit-standard',
@@ -51,7 +49,6 @@ export const errors = [
     line: 521,
     rule: 'The 31st POST /skills/:slug/run within a minute is 429 with error as an object whose type is rate_limit_error, not as a string.',
     kind: 'format',
-    pending: 'executions',
   },
   {
     id: 'errors:run:insufficient-credits-numbers',
@@ -59,7 +56,6 @@ export const errors = [
     line: 521,
     rule: 'The flat 402 of POST /skills/:slug/run has beside error: "INSUFFICIENT_CREDITS" the numbers availableBalance, balance and minimumRequired, the last being 50; they are not under details.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'errors:resume:finished-shape',
@@ -68,7 +64,6 @@ export const errors = [
     rule: 'resume of a run in success, failed or canceled is 409 with cancelled: true, code: "NOT_SUSPENDED" and error, a string: "Workflow run is already " and the status.',
     kind: 'error',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'errors:execution-running:is-running-sibling',
@@ -76,7 +71,6 @@ export const errors = [
     line: 523,
     rule: 'Skill install and uninstall during an execution answer 429 { error: { code: "EXECUTION_RUNNING", message }, isRunning: true }.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'errors:resume:extra-codes',
@@ -84,7 +78,6 @@ export const errors = [
     line: 524,
     rule: 'The five resume codes (NOT_SUSPENDED, STEP_MISMATCH, NO_SUSPEND_FRAME, RESUME_IN_PROGRESS, RESUME_FAILED) arrive as code strings on resume and on no other route.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'errors:code:forbidden',
@@ -148,7 +141,6 @@ export const errors = [
     rule: 'If a store fails after a definition has compiled, install is 500 INTERNAL_ERROR and GET /workflows/:slug shows exactly what it showed before.',
     kind: 'error',
     needs: 'fault',
-    pending: 'workflows',
   },
   {
     id: 'errors:internal:key-not-minted',
@@ -164,7 +156,7 @@ export const errors = [
     line: 537,
     rule: 'Skill install from an allowed but unreachable registry is 500 INTERNAL_ERROR with no stack trace, address or secret in the body, and GET /skills is as before.',
     kind: 'error',
-    pending: 'skills',
+    needs: 'remote',
   },
   {
     id: 'errors:execution-running:install-429',
@@ -172,16 +164,15 @@ export const errors = [
     line: 539,
     rule: 'While an execution works in the workspace, POST install and POST uninstall of any skill are 429 with error.code EXECUTION_RUNNING and change nothing.',
     kind: 'error',
-    pending: 'executions',
   },
   {
     id: 'errors:execution-running:run-409-while-installing',
     area: 'errors',
     line: 539,
-    rule: 'POST /skills/:slug/run during an install or uninstall of that same skill (held up by a slow registry) is 409 with error: "EXECUTION_RUNNING".',
+    rule: 'POST /skills/:slug/run while an install or uninstall of that same skill is being written (and held up) is 409 with error: "EXECUTION_RUNNING".',
     kind: 'error',
     decided: true,
-    pending: 'executions',
+    needs: 'fault',
   },
   {
     id: 'errors:execution-running:rerun-and-events',
@@ -190,7 +181,6 @@ export const errors = [
     rule: 'While one execution works, rerun of an older one and a user.message to an idle one are 429 { error: "EXECUTION_RUNNING", message } too, error being a string.',
     kind: 'error',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'errors:code:rate-limited',
@@ -199,7 +189,6 @@ export const errors = [
     rule: 'Skill starts are counted per person: of 31 in a minute, spread over two keys, the last is 429 with error.type rate_limit_error and error.code RATE_LIMITED.',
     kind: 'error',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'errors:code:execution-failed',
@@ -208,7 +197,6 @@ export const errors = [
     rule: 'A skill run that cannot be started is 500 { error: "EXECUTION_FAILED", message }, and the workspace\'s slot is free afterwards.',
     kind: 'error',
     needs: 'fault',
-    pending: 'executions',
   },
   {
     id: 'errors:code:not-suspended',
@@ -216,7 +204,6 @@ export const errors = [
     line: 543,
     rule: 'resume of a run that is running (asleep in a step) is 409 with error an object and error.code NOT_SUSPENDED.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'errors:code:no-suspend-frame',
@@ -225,7 +212,6 @@ export const errors = [
     rule: 'resume of a run recorded as suspended though none of its steps is suspended is 409 with error.code NO_SUSPEND_FRAME.',
     kind: 'error',
     needs: 'fault',
-    pending: 'workflows',
   },
   {
     id: 'errors:code:step-mismatch',
@@ -233,7 +219,6 @@ export const errors = [
     line: 545,
     rule: 'resume with the stepId of a step that is not suspended is 409 with error.code STEP_MISMATCH, and the run stays suspended.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'errors:code:resume-failed',
@@ -242,7 +227,6 @@ export const errors = [
     rule: 'resume while the engine is down is 500 with error.code RESUME_FAILED; the run stays suspended and the same resume is accepted once the engine is back.',
     kind: 'error',
     needs: 'fault',
-    pending: 'workflows',
   },
   {
     id: 'errors:convention:json-only-bodies',

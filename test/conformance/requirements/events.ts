@@ -7,7 +7,6 @@ export const events = [
     line: 155,
     rule: 'Every event, in the answer of a post as in the stream, has strings id and type, an integer sequence and an object payload.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'events:sequence:increasing',
@@ -15,7 +14,6 @@ export const events = [
     line: 155,
     rule: 'In the whole stream of an execution each sequence is one more than that before it: no gap, no repeat.',
     kind: 'state',
-    pending: 'executions',
   },
   {
     id: 'events:sequence:per-execution',
@@ -23,7 +21,6 @@ export const events = [
     line: 155,
     rule: 'The first event of every execution has sequence 1, whatever ran before it.',
     kind: 'state',
-    pending: 'executions',
   },
   {
     id: 'events:post:shape',
@@ -31,7 +28,6 @@ export const events = [
     line: 354,
     rule: 'POST /executions/:executionId/events takes { events: [...] } of user.message { content: [{ type: "text", text }] } and user.interrupt; no events array or an unknown type is 400 INVALID_INPUT.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'events:post:interrupt-cancels',
@@ -39,7 +35,6 @@ export const events = [
     line: 354,
     rule: 'user.interrupt posted to a working execution leads to session.status_idle with interrupt, after which a new run in the workspace is accepted.',
     kind: 'state',
-    pending: 'executions',
   },
   {
     id: 'events:post:answer',
@@ -47,7 +42,6 @@ export const events = [
     line: 354,
     rule: 'Posting events answers { data } with an array of events, each with strings id and type, integer sequence and object payload.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'events:post:answer-message-and-running',
@@ -55,7 +49,6 @@ export const events = [
     line: 354,
     rule: 'The answer to a user.message has in data first the user.message, then session.status_running, with the id and sequence that the stream shows for them.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:type:server-types-not-postable',
@@ -63,7 +56,6 @@ export const events = [
     line: 468,
     rule: 'Posting a type only the server sends, such as agent.message or session.status_idle, is 400 INVALID_INPUT and adds nothing to the log.',
     kind: 'security',
-    pending: 'executions',
   },
   {
     id: 'events:type:status-running',
@@ -71,7 +63,6 @@ export const events = [
     line: 470,
     rule: 'The payload of session.status_running is the empty object.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:type:status-idle',
@@ -79,7 +70,6 @@ export const events = [
     line: 471,
     rule: 'The payload of session.status_idle has stop_reason.type, one of end_turn, interrupt, limit_reached and error.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:type:agent-message',
@@ -87,7 +77,6 @@ export const events = [
     line: 472,
     rule: 'The payload of agent.message has the array content, whose text blocks are { type: "text", text } with a string text.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:type:agent-tool-use',
@@ -95,7 +84,6 @@ export const events = [
     line: 473,
     rule: 'The payload of agent.tool_use, seen when a skill uses a tool, has name, tool and label.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:type:agent-thinking',
@@ -103,7 +91,6 @@ export const events = [
     line: 474,
     rule: 'The payload of agent.thinking is the empty object also when the model thinks aloud: no thought text gets out.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:type:agent-info',
@@ -111,7 +98,6 @@ export const events = [
     line: 475,
     rule: 'Wherever agent.info occurs its payload is an object, of any members.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:type:execution-result',
@@ -119,7 +105,6 @@ export const events = [
     line: 476,
     rule: 'A completed run has one execution.result whose payload has summary, tokenUsage and the number cost, equal to cost in GET /executions.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:type:model-request-end',
@@ -127,7 +112,6 @@ export const events = [
     line: 477,
     rule: 'The payload of span.model_request_end has usage with input_tokens and output_tokens, numbers not below 0.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:type:user-message-echo',
@@ -135,7 +119,6 @@ export const events = [
     line: 478,
     rule: 'A posted user.message is in the stream with payload.content equal to the content posted.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:type:user-interrupt-echo',
@@ -143,7 +126,6 @@ export const events = [
     line: 479,
     rule: 'A posted user.interrupt is in the stream with an empty payload, before session.status_idle.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:stop:end-turn',
@@ -151,7 +133,6 @@ export const events = [
     line: 481,
     rule: 'A run that ends normally has stop_reason.type "end_turn" in its last frame.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:stop:interrupt',
@@ -159,7 +140,6 @@ export const events = [
     line: 481,
     rule: 'Runs stopped by user.interrupt and by POST cancel both end with stop_reason.type "interrupt".',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:stop:limit-reached',
@@ -167,7 +147,6 @@ export const events = [
     line: 481,
     rule: 'A run whose balance or maxCost is used up midway ends with stop_reason.type "limit_reached".',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:stop:error',
@@ -175,7 +154,6 @@ export const events = [
     line: 481,
     rule: 'A run whose model call fails ends with stop_reason.type "error".',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:order:running-agent-idle',
@@ -183,7 +161,6 @@ export const events = [
     line: 483,
     rule: 'The events of a run stand in this order: user.message, session.status_running, those of the agent, and session.status_idle at the very end.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'events:order:idle-exactly-once-last',
@@ -192,7 +169,6 @@ export const events = [
     rule: 'Every ended execution, also when a cancel raced its finish, has one session.status_idle in its log, and no event has a higher sequence.',
     kind: 'event',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'events:post:unknown-404',
@@ -201,6 +177,5 @@ export const events = [
     rule: 'POST events to a random execution id is 404 NOT_FOUND.',
     kind: 'error',
     decided: true,
-    pending: 'executions',
   },
 ] as const satisfies readonly Requirement[]

@@ -7,7 +7,6 @@ export const executions = [
     line: 139,
     rule: 'Over create, status and list an execution shows a string id or executionId, slug and name of the skill, string status, source, interface and inputText, number cost, ISO 8601 startedAt and completedAt, and outputBlocks (array) on status.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'executions:record:snake-vs-camel',
@@ -15,7 +14,6 @@ export const executions = [
     line: 140,
     rule: "POST /executions spells skill_slug and skill_name; list and status spell skillSlug and skillName, run and rerun skillName. Neither spelling appears in the other's place.",
     kind: 'format',
-    pending: 'executions',
   },
   {
     id: 'executions:record:status-enum',
@@ -23,7 +21,6 @@ export const executions = [
     line: 142,
     rule: 'Through creation, run, success, cancel and error, list and status show only idle, working, completed or failed as status.',
     kind: 'state',
-    pending: 'executions',
   },
   {
     id: 'executions:record:source-default-api',
@@ -31,7 +28,6 @@ export const executions = [
     line: 143,
     rule: 'source in GET /executions is what POST /executions was given ("ci"), and "api" when it was given none.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'executions:record:parent-only-on-rerun',
@@ -39,7 +35,6 @@ export const executions = [
     line: 148,
     rule: 'An execution made by rerun has parentExecutionId equal to the executionId it repeats; one made otherwise has none.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'executions:record:interface-default-api',
@@ -47,7 +42,6 @@ export const executions = [
     line: 151,
     rule: 'interface in GET /executions is "api" for an execution created over REST without one.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'executions:record:interface-values',
@@ -55,7 +49,6 @@ export const executions = [
     line: 151,
     rule: 'POST /executions stores any interface string as it is: each of api, ci-bot, chat-bot, mcp, mcp-editor-a, mcp-editor-b and an invented "my-custom" is listed unchanged.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'executions:record:interface-mcp',
@@ -71,7 +64,6 @@ export const executions = [
     line: 276,
     rule: 'After POST /executions the status is idle, and is so 3 s later; its stream has no session.status_running.',
     kind: 'state',
-    pending: 'executions',
   },
   {
     id: 'executions:state:idle-holds-no-slot',
@@ -80,7 +72,6 @@ export const executions = [
     rule: 'With two idle executions in a workspace a skill run still starts, without EXECUTION_RUNNING.',
     kind: 'limit',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'executions:state:idle-to-working',
@@ -88,7 +79,6 @@ export const executions = [
     line: 277,
     rule: 'Posting user.message to an idle execution makes its status working; session.status_running is in the answer and in the stream.',
     kind: 'state',
-    pending: 'executions',
   },
   {
     id: 'executions:state:working-to-completed',
@@ -97,7 +87,6 @@ export const executions = [
     rule: 'An execution whose agent finishes is completed, and its last two events are execution.result and session.status_idle with stop_reason.type end_turn.',
     kind: 'state',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'executions:state:working-to-failed-interrupt',
@@ -106,7 +95,6 @@ export const executions = [
     rule: 'user.interrupt or POST cancel on a working execution makes it failed, the last event having stop_reason.type interrupt.',
     kind: 'state',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'executions:state:working-to-failed-limit',
@@ -115,7 +103,6 @@ export const executions = [
     rule: 'An execution that uses up its maxCost or the balance is failed, the last event having stop_reason.type limit_reached.',
     kind: 'state',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'executions:state:working-to-failed-error',
@@ -124,7 +111,6 @@ export const executions = [
     rule: 'An execution whose model call or worker breaks is failed, the last event having stop_reason.type error.',
     kind: 'state',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'executions:state:idle-cancel',
@@ -133,7 +119,15 @@ export const executions = [
     rule: 'POST cancel, or user.interrupt, on an idle execution makes it failed with cost 0 and stop reason interrupt.',
     kind: 'state',
     decided: true,
-    pending: 'executions',
+  },
+  {
+    id: 'executions:state:idle-24-hours',
+    area: 'executions',
+    line: 279,
+    rule: 'An execution that is still idle 24 hours after it was made is ended: failed, cost 0, stop_reason.type error with code EXECUTION_EXPIRED; a minute before that it is idle.',
+    kind: 'limit',
+    decided: true,
+    needs: 'clock',
   },
   {
     id: 'executions:state:finished-message-conflict',
@@ -142,7 +136,6 @@ export const executions = [
     rule: "user.message to a completed or failed execution is 409 CONFLICT with details.continue naming its trace's continue path; status and events stay as they were.",
     kind: 'error',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'executions:create:skill-slug-required',
@@ -150,7 +143,6 @@ export const executions = [
     line: 352,
     rule: 'POST /executions with input but without skill_slug, or with one that is no string, is 400 INVALID_INPUT.',
     kind: 'error',
-    pending: 'executions',
   },
   {
     id: 'executions:create:input-required-non-empty',
@@ -158,7 +150,6 @@ export const executions = [
     line: 352,
     rule: 'POST /executions whose input is missing, "" or 5 is 400 INVALID_INPUT.',
     kind: 'error',
-    pending: 'executions',
   },
   {
     id: 'executions:create:answer',
@@ -166,7 +157,6 @@ export const executions = [
     line: 352,
     rule: 'POST /executions answers strings id, skill_slug and skill_name, and status "idle".',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'executions:status:answer',
@@ -174,7 +164,6 @@ export const executions = [
     line: 355,
     rule: 'GET /executions/:executionId/status answers strings executionId, skillSlug, skillName and status, startedAt and the array outputBlocks, for idle, working and completed alike.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'executions:status:output-blocks',
@@ -183,7 +172,6 @@ export const executions = [
     rule: 'outputBlocks is the event log folded in order: each block has a sequence and a type out of text, tool, file, json and error; after a run a text block holds the text of its agent.message.',
     kind: 'field',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'executions:status:unknown-404',
@@ -192,7 +180,6 @@ export const executions = [
     rule: 'GET /executions/:executionId/status is 404 NOT_FOUND for a random id and, with an equal body, for one of another workspace.',
     kind: 'error',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'executions:list:answer',
@@ -200,7 +187,6 @@ export const executions = [
     line: 356,
     rule: 'GET /executions, on an empty workspace too, answers items (array), hasMore (boolean), limit and offset (numbers).',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'executions:list:item-fields',
@@ -208,7 +194,6 @@ export const executions = [
     line: 356,
     rule: 'An item of GET /executions has a numeric id beside the string executionId, and skillSlug, skillName, inputText, status, source, interface, cost, startedAt and completedAt.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'executions:list:limit-default-10',
@@ -216,7 +201,6 @@ export const executions = [
     line: 356,
     rule: 'With eleven executions GET /executions returns ten and reports limit 10, offset 0 and hasMore true; offset=1 shifts the page by one.',
     kind: 'limit',
-    pending: 'executions',
   },
   {
     id: 'executions:list:channels-filter',
@@ -224,7 +208,6 @@ export const executions = [
     line: 356,
     rule: 'GET /executions?channels=ci,api returns executions whose source is ci or api, all of them and no others.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'executions:list:interfaces-filter',
@@ -232,7 +215,6 @@ export const executions = [
     line: 356,
     rule: 'GET /executions?interfaces=ci-bot,mcp returns executions whose interface is ci-bot or mcp, all of them and no others.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'executions:list:workspace-scoped',
@@ -240,7 +222,6 @@ export const executions = [
     line: 356,
     rule: 'An execution of W1 is not in GET /executions of W2.',
     kind: 'security',
-    pending: 'executions',
   },
   {
     id: 'executions:rerun:input-required',
@@ -248,7 +229,6 @@ export const executions = [
     line: 357,
     rule: 'POST /executions/:executionId/rerun with {} or with an input that is no string is 400 INVALID_INPUT.',
     kind: 'error',
-    pending: 'executions',
   },
   {
     id: 'executions:rerun:answer',
@@ -256,7 +236,6 @@ export const executions = [
     line: 357,
     rule: 'rerun answers status "started" and strings message, skillName, parentExecutionId (that of the path) and a different executionId.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'executions:rerun:unknown-404',
@@ -265,7 +244,6 @@ export const executions = [
     rule: 'rerun of a random execution id is 404 NOT_FOUND.',
     kind: 'error',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'executions:cancel:answer',
@@ -273,7 +251,6 @@ export const executions = [
     line: 358,
     rule: 'POST cancel of a working execution answers success: true, message (string), processKilled (boolean) and actualStatus (string), which the status route confirms.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'executions:cancel:finished',
@@ -282,7 +259,6 @@ export const executions = [
     rule: 'POST cancel of a completed execution is 200 with success: false, processKilled: false, a message and actualStatus "completed".',
     kind: 'state',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'executions:cancel:process-killed-truthful',
@@ -291,7 +267,6 @@ export const executions = [
     rule: 'processKilled is false when an idle execution is cancelled, and true for a working one only once its process is gone: no event follows its session.status_idle.',
     kind: 'state',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'executions:create:session-id',
@@ -308,7 +283,6 @@ export const executions = [
     line: 533,
     rule: 'POST /executions with a skill_slug the library does not have is 404 NOT_FOUND.',
     kind: 'error',
-    pending: 'executions',
   },
   {
     id: 'executions:errors:codes',
@@ -317,6 +291,29 @@ export const executions = [
     rule: 'On the execution routes status and code belong together: 400 INVALID_INPUT, 402 INSUFFICIENT_CREDITS, 404 NOT_FOUND, 409 CONFLICT, 429 RATE_LIMITED or EXECUTION_RUNNING, 500 EXECUTION_FAILED.',
     kind: 'error',
     decided: true,
-    pending: 'executions',
+  },
+  {
+    id: 'executions:queue:first-come',
+    area: 'executions',
+    line: 560,
+    rule: 'In a busy workspace a user.message with ifBusy "queue" is 200 with the user.message alone in data; the execution stays idle with queuedAt and reserves nothing. Queued ones start in the order in which they came; a cancelled one does not start.',
+    kind: 'state',
+    decided: true,
+  },
+  {
+    id: 'executions:start:idempotency-key',
+    area: 'executions',
+    line: 344,
+    rule: 'Skill run and rerun repeated with the same Idempotency-Key and body answer the same execution and start no other, also while it works; another body under that key is 409 CONFLICT.',
+    kind: 'state',
+    decided: true,
+  },
+  {
+    id: 'executions:key:stop-running',
+    area: 'executions',
+    line: 34,
+    rule: 'DELETE /keys/:id?stopRunning=true ends what the key has started and says how many in stopped; without it an execution of a revoked key goes on to its end.',
+    kind: 'state',
+    decided: true,
   },
 ] as const satisfies readonly Requirement[]

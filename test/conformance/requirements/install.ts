@@ -8,7 +8,7 @@ export const install = [
     rule: 'POST /install { source } with type git (url, ref?, path?) or r2 (key, checksum?) fetches on the server and is 201 with kind, slug, source, filesCount, contentChecksum and skill or workflow; the entry is then listed.',
     kind: 'field',
     decided: true,
-    pending: 'skills',
+    needs: 'remote',
   },
   {
     id: 'install:source:bad-type',
@@ -17,7 +17,6 @@ export const install = [
     rule: 'POST /install without source, or with a source.type such as "ftp", is 400 INVALID_INPUT.',
     kind: 'error',
     decided: true,
-    pending: 'skills',
   },
   {
     id: 'install:source:server-side-safe',
@@ -26,6 +25,5 @@ export const install = [
     rule: 'POST /install with http://127.0.0.1, another private address, file: or ssh: is 400 INVALID_INPUT, says no more than that, and no request reaches a listening canary.',
     kind: 'security',
     decided: true,
-    pending: 'skills',
   },
 ] as const satisfies readonly Requirement[]

@@ -7,7 +7,6 @@ export const limits = [
     line: 560,
     rule: 'While one execution of a workspace is working, no second one gets to working there: the next start is refused and GET /executions shows one working.',
     kind: 'limit',
-    pending: 'executions',
   },
   {
     id: 'limits:concurrency:race',
@@ -15,7 +14,6 @@ export const limits = [
     line: 560,
     rule: 'Of twenty simultaneous skill runs in one workspace exactly one is started and the other nineteen are EXECUTION_RUNNING.',
     kind: 'race',
-    pending: 'executions',
   },
   {
     id: 'limits:concurrency:workspaces-independent',
@@ -23,7 +21,6 @@ export const limits = [
     line: 560,
     rule: 'One person can have an execution working in W1 and another in W2 at once: both starts succeed.',
     kind: 'state',
-    pending: 'executions',
   },
   {
     id: 'limits:concurrency:refusal-body',
@@ -32,7 +29,6 @@ export const limits = [
     rule: 'A second start (run, rerun, user.message) in a busy workspace is 429 with error the string "EXECUTION_RUNNING" and message a string; 409 occurs only during install or uninstall of that skill.',
     kind: 'error',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'limits:concurrency:freed-on-end',
@@ -40,7 +36,6 @@ export const limits = [
     line: 560,
     rule: 'After an execution is completed, and likewise after one failed, the next start in that workspace is accepted at once.',
     kind: 'state',
-    pending: 'executions',
   },
   {
     id: 'limits:execution:timeout-65-minutes',
@@ -49,7 +44,6 @@ export const limits = [
     rule: 'An execution still working 3900 s after its start is ended: status failed, session.status_idle with stop_reason.type error and code EXECUTION_TIMEOUT.',
     kind: 'limit',
     needs: 'clock',
-    pending: 'executions',
   },
   {
     id: 'limits:input:100-kb',
@@ -58,7 +52,6 @@ export const limits = [
     rule: 'An input of 102,400 bytes in UTF-8 is accepted; one byte more is 400 INVALID_INPUT with details.limit.',
     kind: 'limit',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'limits:input:bytes-not-characters',
@@ -66,7 +59,6 @@ export const limits = [
     line: 562,
     rule: 'Input is measured in UTF-8 bytes: 34,133 three-byte characters pass, 34,134 are 400 INVALID_INPUT.',
     kind: 'limit',
-    pending: 'executions',
   },
   {
     id: 'limits:input:all-starts',
@@ -75,7 +67,6 @@ export const limits = [
     rule: '102,401 bytes of input are 400 on each way to start: skill run, POST /executions, rerun, user.message and the inputs of a workflow launch.',
     kind: 'limit',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'limits:activation:600-seconds',

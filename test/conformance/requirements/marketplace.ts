@@ -7,7 +7,6 @@ export const marketplace = [
     line: 110,
     rule: 'Every element of GET /marketplace/skills has strings slug, name, category, description and repository.',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'marketplace:detail:fields',
@@ -15,7 +14,6 @@ export const marketplace = [
     line: 110,
     rule: 'GET /marketplace/skills/:slug has the five strings of a list item and in addition strings author, version and prompt.',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'marketplace:category:fields',
@@ -23,7 +21,6 @@ export const marketplace = [
     line: 114,
     rule: 'Every element of GET /marketplace/skills/categories has strings id and name and a number count.',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'marketplace:category:count-matches',
@@ -31,7 +28,6 @@ export const marketplace = [
     line: 114,
     rule: 'count of each category equals how many skills GET /marketplace/skills returns when filtered by it without limit.',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'marketplace:list:bare-array',
@@ -39,7 +35,6 @@ export const marketplace = [
     line: 331,
     rule: 'GET /marketplace/skills answers with an array at the top level, with limit as well as without.',
     kind: 'format',
-    pending: 'skills',
   },
   {
     id: 'marketplace:list:limit-no-default',
@@ -47,7 +42,6 @@ export const marketplace = [
     line: 331,
     rule: 'Without limit GET /marketplace/skills returns the whole catalog (as many as all category counts together); limit=1&offset=1 returns just its second element, and offset is 0 when left out.',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'marketplace:list:category-filter',
@@ -55,7 +49,6 @@ export const marketplace = [
     line: 331,
     rule: 'With category= every returned skill is of that category; a category no skill has gives [].',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'marketplace:categories:not-a-slug',
@@ -63,7 +56,6 @@ export const marketplace = [
     line: 332,
     rule: 'GET /marketplace/skills/categories is always the array of categories, never a skill called categories nor a 404.',
     kind: 'format',
-    pending: 'skills',
   },
   {
     id: 'marketplace:detail:by-slug',
@@ -71,7 +63,6 @@ export const marketplace = [
     line: 333,
     rule: 'GET /marketplace/skills/:slug with a slug from the list answers the skill with that slug.',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'marketplace:detail:unknown-404',
@@ -79,6 +70,5 @@ export const marketplace = [
     line: 533,
     rule: 'GET /marketplace/skills/:slug with a made-up slug is 404 with error.code NOT_FOUND in the standard envelope.',
     kind: 'error',
-    pending: 'skills',
   },
 ] as const satisfies readonly Requirement[]

@@ -94,7 +94,7 @@ export const oauth = [
     line: 452,
     rule: 'A token whose only scope is read can write as well: POST /skills/:slug/install with it is not 403.',
     kind: 'security',
-    pending: 'skills',
+    needs: 'provider',
   },
   {
     id: 'oauth:scope:trace-read-enforced',

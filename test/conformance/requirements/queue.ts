@@ -7,7 +7,6 @@ export const queue = [
     line: 204,
     rule: 'A job in GET /workflows/queue has strings runId, workflowSlug and status (running for a run that sleeps) and enqueuedAt in ISO 8601.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'queue:list:answer',
@@ -15,7 +14,6 @@ export const queue = [
     line: 378,
     rule: 'GET /workflows/queue answers the array queued and the number total, which is how many jobs there are.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'queue:list:queued-and-running',
@@ -23,7 +21,6 @@ export const queue = [
     line: 378,
     rule: 'Runs that wait and runs under way are both in GET /workflows/queue from launch until they finish, and gone after that.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'queue:list:workspace-scoped',
@@ -31,7 +28,6 @@ export const queue = [
     line: 378,
     rule: 'A run launched in W1 is not in GET /workflows/queue of W2.',
     kind: 'security',
-    pending: 'workflows',
   },
   {
     id: 'queue:list:includes-agent-runs',
@@ -47,7 +43,6 @@ export const queue = [
     line: 379,
     rule: 'DELETE /workflows/queue/:runId is 200 { success: true }: the job leaves the queue and the run, queued or running, turns canceled.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'queue:delete:unknown-404',
@@ -55,6 +50,5 @@ export const queue = [
     line: 533,
     rule: 'DELETE /workflows/queue/:runId is 404 NOT_FOUND with the same body for a random runId and for one of another workspace.',
     kind: 'error',
-    pending: 'workflows',
   },
 ] as const satisfies readonly Requirement[]

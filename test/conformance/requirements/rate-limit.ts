@@ -23,7 +23,6 @@ export const rateLimit = [
     rule: 'Of 31 authenticated skill starts by one person within a minute the last is 429 RATE_LIMITED, whatever became of the others and also while the slot is taken.',
     kind: 'limit',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'rate-limit:header:every-response',

@@ -69,10 +69,10 @@ export interface Requirement {
   /** The specification leaves it open and we settled it. */
   decided?: true
   /**
-   * What a test needs besides HTTP: a shifted clock (or a wait of minutes), a part made to fail, or an identity
-   * provider at which anybody can sign in.
+   * What a test needs besides HTTP: a shifted clock (or a wait of minutes), a part made to fail, an identity provider
+   * at which anybody can sign in, or a remote server that the deployment may fetch from.
    */
-  needs?: 'clock' | 'fault' | 'provider'
+  needs?: 'clock' | 'fault' | 'provider' | 'remote'
   /** No test cites the rule yet; it waits for this feature. */
   pending?: Feature
 }

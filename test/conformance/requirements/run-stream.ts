@@ -7,7 +7,6 @@ export const runStream = [
     line: 375,
     rule: 'GET /workflows/runs/:runId/events is 200 with content-type text/event-stream.',
     kind: 'header',
-    pending: 'workflows',
   },
   {
     id: 'run-stream:connect:snapshot-first',
@@ -15,7 +14,6 @@ export const runStream = [
     line: 487,
     rule: 'On a run that exists a data frame with its present snapshot comes at once after connecting, without any change having to happen.',
     kind: 'event',
-    pending: 'workflows',
   },
   {
     id: 'run-stream:change:one-frame-each',
@@ -23,7 +21,6 @@ export const runStream = [
     line: 487,
     rule: 'Each change of the run gives one frame and a quiet spell, such as a sleep, gives none.',
     kind: 'event',
-    pending: 'workflows',
   },
   {
     id: 'run-stream:poll:once-a-second',
@@ -31,7 +28,6 @@ export const runStream = [
     line: 487,
     rule: 'A change of the run shows in the stream less than 2 s after it happened.',
     kind: 'limit',
-    pending: 'workflows',
   },
   {
     id: 'run-stream:frame:shape',
@@ -39,7 +35,6 @@ export const runStream = [
     line: 487,
     rule: 'Each frame is a data: line of JSON with type "workflow-snapshot", status, runId, workflowId, snapshot and updatedAt.',
     kind: 'format',
-    pending: 'workflows',
   },
   {
     id: 'run-stream:heartbeat:comment',
@@ -47,7 +42,6 @@ export const runStream = [
     line: 487,
     rule: 'A stream opened right after launch shows comment lines (":") or a snapshot from the start: never a 404, never silence.',
     kind: 'event',
-    pending: 'workflows',
   },
   {
     id: 'run-stream:close:success',
@@ -55,7 +49,6 @@ export const runStream = [
     line: 489,
     rule: 'On a run that succeeds the last frame has status success, and the server closes the stream within 2 s of it.',
     kind: 'event',
-    pending: 'workflows',
   },
   {
     id: 'run-stream:close:failed',
@@ -63,7 +56,6 @@ export const runStream = [
     line: 489,
     rule: 'On a run that fails the last frame has status failed, and the server closes the stream within 2 s of it.',
     kind: 'event',
-    pending: 'workflows',
   },
   {
     id: 'run-stream:close:suspended',
@@ -71,7 +63,6 @@ export const runStream = [
     line: 489,
     rule: 'On a run that suspends (ask-human) the last frame has status suspended, and the server closes the stream within 2 s of it.',
     kind: 'event',
-    pending: 'workflows',
   },
   {
     id: 'run-stream:suspended:resubscribe',
@@ -79,7 +70,6 @@ export const runStream = [
     line: 489,
     rule: 'A stream opened anew after a resume shows the run going from running to success.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'run-stream:canceled:client-closes',
@@ -88,7 +78,6 @@ export const runStream = [
     rule: 'A cancel sends a frame with status canceled and leaves the stream open: still so after 5 s, ended by the server only some 30 s (at most 35 s) later.',
     kind: 'event',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'run-stream:terminal:opened-late',
@@ -96,6 +85,5 @@ export const runStream = [
     line: 489,
     rule: 'A stream opened on a run long finished sends one frame, the final snapshot, and closes.',
     kind: 'event',
-    pending: 'workflows',
   },
 ] as const satisfies readonly Requirement[]

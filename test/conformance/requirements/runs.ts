@@ -7,7 +7,6 @@ export const runs = [
     line: 200,
     rule: 'run in GET /workflows/runs/:runId has strings runId, workflowId ({workspaceId}:{slug}) and status, resourceId (the workspace), updatedAt (ISO 8601) and snapshot with status, value and context.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'runs:snapshot:result-on-success',
@@ -15,7 +14,6 @@ export const runs = [
     line: 200,
     rule: 'A run whose steps have all finished is success; snapshot.result is its final output and there is no snapshot.error.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'runs:snapshot:error-on-failure',
@@ -23,7 +21,6 @@ export const runs = [
     line: 200,
     rule: 'A run with a failing tool is failed; snapshot.error tells code, message and stepId, and there is no snapshot.result.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'runs:record:conversation-id-chat-only',
@@ -39,7 +36,6 @@ export const runs = [
     line: 200,
     rule: "After success steps in GET /workflows/runs/:runId has, under each step's id, that step's status and output.",
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'runs:state:enum',
@@ -47,7 +43,6 @@ export const runs = [
     line: 281,
     rule: 'run.status is only ever running, suspended, canceled, failed or success; started, waiting and the like never appear there.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'runs:state:launch-running',
@@ -55,7 +50,6 @@ export const runs = [
     line: 285,
     rule: 'GET /workflows/runs/:runId right after the 201 of a launch is 200 with status running, or later.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'runs:state:running-to-suspended',
@@ -63,7 +57,6 @@ export const runs = [
     line: 286,
     rule: 'A run that reaches ask-human is suspended.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'runs:state:suspended-to-running',
@@ -71,7 +64,6 @@ export const runs = [
     line: 287,
     rule: 'After an accepted resume the answer says running and the run goes on to its end.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'runs:state:running-to-canceled',
@@ -79,7 +71,6 @@ export const runs = [
     line: 290,
     rule: 'Cancelling a run asleep in a step makes run.status and snapshot.status both canceled.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'runs:state:suspended-to-canceled',
@@ -87,7 +78,6 @@ export const runs = [
     line: 290,
     rule: 'Cancelling a suspended run makes it canceled, and a resume sent afterwards is 409.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'runs:cancel:aborts-in-flight',
@@ -95,7 +85,6 @@ export const runs = [
     line: 290,
     rule: 'Cancelling during a long tool step aborts it: the steps after it get no record, and the run is still canceled when the tool would have ended.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'runs:state:spelling-canceled',
@@ -103,7 +92,6 @@ export const runs = [
     line: 292,
     rule: 'A cancelled run\'s status is spelled "canceled" in get, list and stream frames; "cancelled" is nowhere a status.',
     kind: 'format',
-    pending: 'workflows',
   },
   {
     id: 'runs:launch:inputs-optional',
@@ -111,7 +99,6 @@ export const runs = [
     line: 372,
     rule: 'POST /workflows/:id/launch without a body is 201 if no input is required; inputs then counts as {}.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'runs:launch:inputs-validated',
@@ -119,7 +106,6 @@ export const runs = [
     line: 372,
     rule: 'A launch whose inputs break inputSchema is 400 INVALID_INPUT with details.issues, and GET /workflows/runs has no new run.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'runs:launch:other-fields-ignored',
@@ -127,7 +113,6 @@ export const runs = [
     line: 372,
     rule: 'A launch with state: { x: 1 } and runId: "mine" beside inputs is 201 with a runId of the server\'s making and a state untouched by it.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'runs:launch:id-library-slug',
@@ -135,7 +120,6 @@ export const runs = [
     line: 372,
     rule: 'POST /workflows/:id/launch with the library slug as :id is 201.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'runs:launch:id-runtime',
@@ -143,7 +127,6 @@ export const runs = [
     line: 372,
     rule: 'POST /workflows/:id/launch with the workflowId of an earlier launch answer, {workspaceId}:{slug}, is 201.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'runs:launch:id-declared',
@@ -151,7 +134,6 @@ export const runs = [
     line: 372,
     rule: 'POST /workflows/:id/launch with the id written in the definition is 201.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'runs:launch:answer',
@@ -159,7 +141,6 @@ export const runs = [
     line: 372,
     rule: 'A launch is 201 with strings runId and workflowId and status "started", although the run itself reads running.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'runs:list:answer',
@@ -167,7 +148,6 @@ export const runs = [
     line: 373,
     rule: 'GET /workflows/runs answers the array runs; after a launch it holds a record with that runId and a status.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'runs:list:empty',
@@ -175,7 +155,6 @@ export const runs = [
     line: 373,
     rule: 'In a workspace that never launched anything GET /workflows/runs has runs: [].',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'runs:list:limit-default-50',
@@ -183,7 +162,6 @@ export const runs = [
     line: 373,
     rule: 'With 51 runs GET /workflows/runs returns 50, and with limit=1 one.',
     kind: 'limit',
-    pending: 'workflows',
   },
   {
     id: 'runs:list:workspace-scoped',
@@ -191,7 +169,6 @@ export const runs = [
     line: 373,
     rule: 'A run launched in W1 is not in GET /workflows/runs of W2.',
     kind: 'security',
-    pending: 'workflows',
   },
   {
     id: 'runs:get:answer',
@@ -199,7 +176,6 @@ export const runs = [
     line: 374,
     rule: 'GET /workflows/runs/:runId answers run, one record, and steps, an object by step id.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'runs:get:steps-empty-on-first',
@@ -207,7 +183,6 @@ export const runs = [
     line: 374,
     rule: 'While a run sleeps in its first step, steps in GET /workflows/runs/:runId is {}.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'runs:get:steps-empty-on-hydration-failure',
@@ -216,7 +191,6 @@ export const runs = [
     rule: 'If the step rows cannot be read, GET /workflows/runs/:runId is still 200 with the run, and steps is {}.',
     kind: 'state',
     needs: 'fault',
-    pending: 'workflows',
   },
   {
     id: 'runs:resume:body',
@@ -224,7 +198,6 @@ export const runs = [
     line: 376,
     rule: 'resume takes an optional resumeData of any JSON type and an optional string stepId; ask-human accepts "yes" and { answer: "yes" }. A value the waiting tool cannot take is 400 and the run stays suspended.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'runs:resume:default-step',
@@ -232,7 +205,6 @@ export const runs = [
     line: 376,
     rule: 'resume without stepId answers the one step that is suspended.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'runs:resume:several-suspended',
@@ -241,7 +213,6 @@ export const runs = [
     rule: 'With two parallel ask-human steps suspended, resume without stepId is 409 STEP_MISMATCH with both named in details.suspended.',
     kind: 'error',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'runs:resume:answer',
@@ -249,7 +220,6 @@ export const runs = [
     line: 376,
     rule: 'resume of a suspended run is 200 with the runId of the path and status "running".',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'runs:cancel:answer',
@@ -257,7 +227,6 @@ export const runs = [
     line: 377,
     rule: 'POST /workflows/runs/:runId/cancel of a running run is 200 with success: true and the runId of the path.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'runs:cancel:finished',
@@ -266,7 +235,6 @@ export const runs = [
     rule: 'Cancelling a run in success or failed is 409 CONFLICT with that state in the message; cancelling a canceled one is 200 again.',
     kind: 'error',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'runs:isolation:foreign-is-404',
@@ -274,7 +242,6 @@ export const runs = [
     line: 381,
     rule: 'get, events, resume and cancel on a run of another workspace are 404 NOT_FOUND with the very body that a random runId gets.',
     kind: 'security',
-    pending: 'workflows',
   },
   {
     id: 'runs:cancel:chat-tears-down-sandbox',
@@ -291,7 +258,6 @@ export const runs = [
     rule: 'Launching an :id that resolves to nothing is 404 NOT_FOUND; one that resolves but no longer compiles is 400 INVALID_INPUT.',
     kind: 'error',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'runs:get:unknown-404',
@@ -299,7 +265,6 @@ export const runs = [
     line: 533,
     rule: 'get, events, resume and cancel with a random runId are each 404 NOT_FOUND.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'runs:launch:could-not-load-400',
@@ -307,7 +272,6 @@ export const runs = [
     line: 536,
     rule: 'Launch compiles anew: once an agent the definition uses has been deleted, launch is 400 INVALID_INPUT and the list of runs is unchanged.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'runs:launch:unavailable-503',
@@ -316,7 +280,6 @@ export const runs = [
     rule: 'Launch with the engine down is 503 SERVICE_UNAVAILABLE, and no run for it shows up, even after the engine is back.',
     kind: 'error',
     needs: 'fault',
-    pending: 'workflows',
   },
   {
     id: 'runs:resume:race-one-wins',
@@ -324,7 +287,6 @@ export const runs = [
     line: 546,
     rule: 'Of ten simultaneous resumes of one suspended step one is 200 and the step resumes once; the others are 409, RESUME_IN_PROGRESS while the winner is under way, NOT_SUSPENDED after.',
     kind: 'race',
-    pending: 'workflows',
   },
   {
     id: 'runs:launch:500-details-cause',
@@ -333,6 +295,21 @@ export const runs = [
     rule: 'A launch that ends in a 500 has error.details.cause, a message as text or as an object with message.',
     kind: 'error',
     needs: 'fault',
-    pending: 'workflows',
+  },
+  {
+    id: 'runs:rerun:from-step',
+    area: 'runs',
+    line: 374,
+    rule: 'POST /workflows/runs/:runId/rerun of a run that has ended is 201 { runId, parentRunId, workflowId, status: "started", reused } of the definition it was launched with; fromStep keeps the results of the entries before it, whose steps reused names and which do not run again, and inputs replaces the inputs.',
+    kind: 'state',
+    decided: true,
+  },
+  {
+    id: 'runs:rerun:refusals',
+    area: 'runs',
+    line: 374,
+    rule: 'rerun is 409 CONFLICT of a run that has not ended and from a step behind one that did not succeed, 400 INVALID_INPUT from a step that the definition has not, 404 NOT_FOUND for an unknown run.',
+    kind: 'error',
+    decided: true,
   },
 ] as const satisfies readonly Requirement[]

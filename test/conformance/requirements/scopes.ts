@@ -28,7 +28,6 @@ export const scopes = [
     line: 55,
     rule: 'A key whose only scope is tool:execute can run two different installed skills; neither run is 403.',
     kind: 'security',
-    pending: 'executions',
   },
   {
     id: 'scopes:known:trace',
@@ -106,6 +105,5 @@ export const scopes = [
     rule: 'tool:execute:<skill-slug> lets a key run that skill and no other: running a second installed skill is 403 naming the missing scope.',
     kind: 'security',
     decided: true,
-    pending: 'executions',
   },
 ] as const satisfies readonly Requirement[]

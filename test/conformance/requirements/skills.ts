@@ -7,7 +7,6 @@ export const skills = [
     line: 10,
     rule: 'A skill installed from the catalog and one installed by artifactId are equal in standing: both are in GET /skills, have versions, and can be run.',
     kind: 'state',
-    pending: 'executions',
   },
   {
     id: 'skills:record:fields',
@@ -15,7 +14,6 @@ export const skills = [
     line: 97,
     rule: 'An entry of GET /skills has strings slug, name, description, category and prompt; prompt is the text of the installed SKILL.md.',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'skills:record:catalog-only-fields',
@@ -23,7 +21,6 @@ export const skills = [
     line: 102,
     rule: 'repository and commitHash are strings on a skill installed from the catalog and absent, as members, on one installed from an artifact.',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'skills:list:bare-without-limit',
@@ -31,7 +28,6 @@ export const skills = [
     line: 339,
     rule: 'GET /skills without limit is an array at the top level, [] for an empty library.',
     kind: 'format',
-    pending: 'skills',
   },
   {
     id: 'skills:list:envelope-with-limit',
@@ -39,7 +35,6 @@ export const skills = [
     line: 339,
     rule: 'GET /skills?limit=1 is an object: items (array), hasMore (boolean) and the numbers total, limit and offset.',
     kind: 'format',
-    pending: 'skills',
   },
   {
     id: 'skills:list:total-counts-all',
@@ -47,7 +42,6 @@ export const skills = [
     line: 339,
     rule: 'With three skills installed GET /skills?limit=1 has total 3.',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'skills:list:offset-default-0',
@@ -55,7 +49,6 @@ export const skills = [
     line: 339,
     rule: "GET /skills?limit=1 reports offset 0; with offset=1 added it returns the library's second skill.",
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'skills:list:offset-only-with-limit',
@@ -63,7 +56,6 @@ export const skills = [
     line: 339,
     rule: 'GET /skills?offset=1 without limit is the full bare array, nothing skipped.',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'skills:list:has-more',
@@ -71,7 +63,6 @@ export const skills = [
     line: 339,
     rule: 'With two skills GET /skills?limit=1 has hasMore true and with offset=1 hasMore false.',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'skills:list:workspace-scoped',
@@ -79,7 +70,6 @@ export const skills = [
     line: 339,
     rule: 'A skill installed in W1 is not in GET /skills of W2.',
     kind: 'security',
-    pending: 'skills',
   },
   {
     id: 'skills:install:body-optional',
@@ -87,7 +77,6 @@ export const skills = [
     line: 340,
     rule: 'POST /skills/:slug/install works without body and content-type, and with {}; artifactId, name, category, description and registry are optional, but one that is no string (name: 5) is 400.',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'skills:install:flat-record',
@@ -95,7 +84,6 @@ export const skills = [
     line: 340,
     rule: 'Install answers the skill itself at the top level: strings slug, name, description, category, prompt, storagePath and bundleType, number filesCount, and from the catalog repository and commitHash; no wrapper.',
     kind: 'format',
-    pending: 'skills',
   },
   {
     id: 'skills:install:overrides',
@@ -103,7 +91,6 @@ export const skills = [
     line: 340,
     rule: 'name, category and description sent with an install replace those of the source, in the answer and in GET /skills.',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'skills:install:registry',
@@ -111,7 +98,7 @@ export const skills = [
     line: 340,
     rule: "With registry set to an allowed test server the installed content is what that server's bundle route gave; if the server cannot be reached, 500 INTERNAL_ERROR.",
     kind: 'field',
-    pending: 'skills',
+    needs: 'remote',
   },
   {
     id: 'skills:install:slug-from-path',
@@ -119,7 +106,6 @@ export const skills = [
     line: 340,
     rule: 'An artifact installed by POST /skills/foo/install is listed under the slug foo.',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'skills:uninstall:success',
@@ -127,7 +113,6 @@ export const skills = [
     line: 341,
     rule: 'POST /skills/:slug/uninstall is 200 { success: true }, and the skill is no longer in GET /skills.',
     kind: 'field',
-    pending: 'skills',
   },
   {
     id: 'skills:run:input-required',
@@ -136,7 +121,6 @@ export const skills = [
     rule: 'POST /skills/:slug/run with {} or with input: 5 is 400 { error: "INVALID_INPUT", message }, error being a string.',
     kind: 'error',
     decided: true,
-    pending: 'executions',
   },
   {
     id: 'skills:run:optional-fields',
@@ -144,7 +128,6 @@ export const skills = [
     line: 344,
     rule: 'POST /skills/:slug/run accepts attachments (array) and connector (object) beside input; attachments: "x" is 400.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'skills:run:answer',
@@ -152,7 +135,6 @@ export const skills = [
     line: 344,
     rule: 'POST /skills/:slug/run answers status "started" and strings executionId, skillName, message and sseUrl.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'skills:run:sse-url-is-path',
@@ -160,7 +142,6 @@ export const skills = [
     line: 344,
     rule: 'sseUrl in the answer of skill run starts with "/" and has neither scheme nor host.',
     kind: 'format',
-    pending: 'executions',
   },
   {
     id: 'skills:run:already-started',
@@ -168,7 +149,6 @@ export const skills = [
     line: 344,
     rule: "When skill run has answered, the execution's status is working or later and its stream has session.status_running, with nothing posted to events.",
     kind: 'state',
-    pending: 'executions',
   },
   {
     id: 'skills:run:open-stream-by-token',
@@ -176,7 +156,6 @@ export const skills = [
     line: 344,
     rule: "For an executionId from skill run, GET /executions/:id/stream-token gives an sseUrl whose stream begins with the execution's first event.",
     kind: 'state',
-    pending: 'executions',
   },
   {
     id: 'skills:run:does-not-queue',
@@ -184,7 +163,6 @@ export const skills = [
     line: 346,
     rule: 'Skill run in a busy workspace is refused at once, and no execution for it starts when the slot becomes free.',
     kind: 'state',
-    pending: 'executions',
   },
   {
     id: 'skills:run:does-not-survive-restart',
@@ -194,7 +172,6 @@ export const skills = [
     kind: 'state',
     decided: true,
     needs: 'fault',
-    pending: 'executions',
   },
   {
     id: 'skills:install:unknown-catalog-slug-404',
@@ -202,7 +179,6 @@ export const skills = [
     line: 533,
     rule: 'Install of a slug the catalog does not have, without artifactId, is 404 NOT_FOUND.',
     kind: 'error',
-    pending: 'skills',
   },
   {
     id: 'skills:install:unknown-artifact-404',
@@ -210,7 +186,6 @@ export const skills = [
     line: 533,
     rule: 'Install with a random artifactId, or with one of another workspace, is 404 NOT_FOUND.',
     kind: 'error',
-    pending: 'skills',
   },
   {
     id: 'skills:uninstall:unknown-404',
@@ -218,7 +193,6 @@ export const skills = [
     line: 533,
     rule: 'Uninstall of a slug that is not in the library is 404 NOT_FOUND.',
     kind: 'error',
-    pending: 'skills',
   },
   {
     id: 'skills:run:not-installed-404',
@@ -226,6 +200,5 @@ export const skills = [
     line: 533,
     rule: 'POST /skills/:slug/run for a slug not in the library is 404 with error the string "NOT_FOUND".',
     kind: 'error',
-    pending: 'executions',
   },
 ] as const satisfies readonly Requirement[]

@@ -7,7 +7,6 @@ export const stream = [
     line: 155,
     rule: 'In each frame of the execution stream the text after id: is the sequence of the event in data:.',
     kind: 'format',
-    pending: 'executions',
   },
   {
     id: 'stream:frame:data-is-event-json',
@@ -15,7 +14,6 @@ export const stream = [
     line: 155,
     rule: 'The data: of each frame parses to an event object with id, type, payload and sequence.',
     kind: 'format',
-    pending: 'executions',
   },
   {
     id: 'stream:token:answer',
@@ -23,7 +21,6 @@ export const stream = [
     line: 353,
     rule: 'GET /executions/:id/stream-token answers the string sseUrl, an absolute URL that carries its own signature.',
     kind: 'field',
-    pending: 'executions',
   },
   {
     id: 'stream:token:signed',
@@ -31,7 +28,6 @@ export const stream = [
     line: 353,
     rule: 'sseUrl opens without credential headers (200) and is refused once any one character of its signature or execution id is changed.',
     kind: 'security',
-    pending: 'executions',
   },
   {
     id: 'stream:token:short-lived',
@@ -41,7 +37,6 @@ export const stream = [
     kind: 'limit',
     decided: true,
     needs: 'clock',
-    pending: 'executions',
   },
   {
     id: 'stream:resume:last-seq',
@@ -49,7 +44,6 @@ export const stream = [
     line: 353,
     rule: 'With lastSeq=2 added to sseUrl the first frame has sequence 3 and all later ones follow.',
     kind: 'state',
-    pending: 'executions',
   },
   {
     id: 'stream:resume:zero-is-full-replay',
@@ -57,7 +51,6 @@ export const stream = [
     line: 353,
     rule: 'Opening sseUrl without lastSeq and with lastSeq=0 gives the same frames, from sequence 1 on.',
     kind: 'state',
-    pending: 'executions',
   },
   {
     id: 'stream:headers:sse',
@@ -65,7 +58,6 @@ export const stream = [
     line: 353,
     rule: 'Opening sseUrl is 200 with content-type text/event-stream.',
     kind: 'header',
-    pending: 'executions',
   },
   {
     id: 'stream:replay:from-start-no-gaps',
@@ -73,7 +65,6 @@ export const stream = [
     line: 466,
     rule: 'A stream opened after events have been written begins at sequence 1 and leaves none out.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'stream:live:after-replay',
@@ -81,7 +72,6 @@ export const stream = [
     line: 466,
     rule: 'Streams opened at random moments of a run all come to the same list of events as the full log: nothing lost or doubled where replay turns live.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'stream:end:after-idle',
@@ -89,7 +79,6 @@ export const stream = [
     line: 466,
     rule: 'The connection is closed by the server directly after session.status_idle, on streams opened during the run and on those opened after it.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'stream:idle:waits',
@@ -97,7 +86,6 @@ export const stream = [
     line: 466,
     rule: 'On an execution that is still idle a stream connects and stays silent; once input is posted, its first frames are user.message and session.status_running.',
     kind: 'state',
-    pending: 'executions',
   },
   {
     id: 'stream:resume:reconnect-same',
@@ -105,7 +93,6 @@ export const stream = [
     line: 466,
     rule: 'Cutting a stream after frame n and reopening with lastSeq=n gives, put together, exactly the full log.',
     kind: 'event',
-    pending: 'executions',
   },
   {
     id: 'stream:token:unknown-404',
@@ -114,6 +101,21 @@ export const stream = [
     rule: 'stream-token is 404 NOT_FOUND, with the same body, for a random execution id and for that of another workspace.',
     kind: 'error',
     decided: true,
-    pending: 'executions',
+  },
+  {
+    id: 'stream:deltas:live-only',
+    area: 'stream',
+    line: 466,
+    rule: 'With deltas=1 on sseUrl pieces of text come as frames without id: before the agent.message that has them whole; without it, and in a replay, there are none.',
+    kind: 'event',
+    decided: true,
+  },
+  {
+    id: 'stream:revocation:closes',
+    area: 'stream',
+    line: 353,
+    rule: 'Revoking a key, or signing out, ends the streams opened by addresses of that credential within 3 s, and no others; an address of it that was not used opens nothing.',
+    kind: 'security',
+    decided: true,
   },
 ] as const satisfies readonly Requirement[]

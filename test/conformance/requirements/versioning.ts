@@ -30,7 +30,6 @@ export const versioning = [
     rule: 'format in GET /workflows/definitions is guildhall-workflow-v1.',
     kind: 'format',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'versioning:meta:answer',

@@ -8,7 +8,6 @@ export const workflows = [
     rule: 'A launched run waiting in a sleep is in the queue, survives a restart of every process and finishes; another one suspends and resumes across the restart, a third can be cancelled after it.',
     kind: 'state',
     needs: 'fault',
-    pending: 'workflows',
   },
   {
     id: 'workflows:record:fields',
@@ -16,7 +15,6 @@ export const workflows = [
     line: 192,
     rule: "An installed workflow has number id, strings slug, name, description, category, storagePath and definition, installedAt (ISO 8601), workspaceId (the caller's) and requiresConnector, which is null if metadata names none.",
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'workflows:record:definition-is-json-string',
@@ -24,7 +22,6 @@ export const workflows = [
     line: 192,
     rule: 'definition on an installed record is a string, and parsing it as JSON gives an object with id and graph.',
     kind: 'format',
-    pending: 'workflows',
   },
   {
     id: 'workflows:record:definition-read-from-storage',
@@ -32,7 +29,6 @@ export const workflows = [
     line: 192,
     rule: 'After install by any of the three body shapes, definition in the 201 is byte for byte the definition that GET /workflows/:slug returns: it comes from the store, not from the request.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'workflows:definitions:item-fields',
@@ -40,7 +36,6 @@ export const workflows = [
     line: 196,
     rule: 'An element of workflows in GET /workflows/definitions has id, slug, name, category, description, both schemas, requiresConnector and the array triggers, which is [] if metadata has none.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'workflows:definitions:graph-excluded',
@@ -48,7 +43,6 @@ export const workflows = [
     line: 196,
     rule: 'No element of GET /workflows/definitions has a member graph or definition.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'workflows:list:bare-array',
@@ -56,7 +50,6 @@ export const workflows = [
     line: 365,
     rule: 'GET /workflows is an array of installed records at the top level, [] on an empty workspace.',
     kind: 'format',
-    pending: 'workflows',
   },
   {
     id: 'workflows:list:workspace-scoped',
@@ -64,7 +57,6 @@ export const workflows = [
     line: 365,
     rule: 'A workflow installed in W1 is not in GET /workflows of W2.',
     kind: 'security',
-    pending: 'workflows',
   },
   {
     id: 'workflows:get:record',
@@ -72,7 +64,6 @@ export const workflows = [
     line: 366,
     rule: 'GET /workflows/:slug equals, member for member, the element with that slug in GET /workflows.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'workflows:get:not-installed-404',
@@ -80,7 +71,6 @@ export const workflows = [
     line: 366,
     rule: 'GET /workflows/:slug is 404 NOT_FOUND for a random slug and, with the same body, for one installed only in another workspace.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'workflows:definitions:answer',
@@ -88,7 +78,6 @@ export const workflows = [
     line: 367,
     rule: 'GET /workflows/definitions answers the array workflows, string format, boolean exportable and the number count, which is the length of workflows.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'workflows:definitions:not-a-slug',
@@ -97,7 +86,6 @@ export const workflows = [
     rule: 'GET on /workflows/definitions, /workflows/runs and /workflows/queue is always that listing; installing under definitions, runs, queue, install-from-artifact or validate is 400.',
     kind: 'format',
     decided: true,
-    pending: 'workflows',
   },
   {
     id: 'workflows:install:same-stored',
@@ -105,7 +93,6 @@ export const workflows = [
     line: 368,
     rule: 'One definition sent as { content: text }, as { definition: object } and as the whole body is 201 each time, and the three stored definitions parse to equal values.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'workflows:install:overwrites',
@@ -113,7 +100,6 @@ export const workflows = [
     line: 368,
     rule: 'A second install under a slug replaces the first: GET /workflows/:slug shows the new definition and GET /workflows has one entry for it.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'workflows:install:201',
@@ -121,7 +107,6 @@ export const workflows = [
     line: 368,
     rule: 'POST /workflows/:slug/install of a valid definition is 201 with the installed record, the first time and when it overwrites.',
     kind: 'status',
-    pending: 'workflows',
   },
   {
     id: 'workflows:artifact-install:201',
@@ -129,7 +114,6 @@ export const workflows = [
     line: 369,
     rule: 'POST /workflows/install-from-artifact with the artifactId of a workflow artifact is 201 with the installed record.',
     kind: 'status',
-    pending: 'workflows',
   },
   {
     id: 'workflows:artifact-install:slug-from-artifact',
@@ -137,7 +121,6 @@ export const workflows = [
     line: 369,
     rule: 'slug on a record made by install-from-artifact is the slug of the artifact.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'workflows:artifact-install:only-workflow-json',
@@ -145,7 +128,6 @@ export const workflows = [
     line: 369,
     rule: 'install-from-artifact reads workflow.json alone: another JSON file with a definition in the same bundle changes nothing.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'workflows:uninstall:success',
@@ -153,7 +135,6 @@ export const workflows = [
     line: 370,
     rule: 'POST /workflows/:slug/uninstall is 200 { success: true }, after which GET /workflows/:slug is 404.',
     kind: 'field',
-    pending: 'workflows',
   },
   {
     id: 'workflows:uninstall:delete-same',
@@ -161,7 +142,6 @@ export const workflows = [
     line: 371,
     rule: 'DELETE /workflows/:slug is 200 { success: true }, after which GET /workflows/:slug is 404, just as with uninstall.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'workflows:install:compile-before-write',
@@ -169,7 +149,6 @@ export const workflows = [
     line: 381,
     rule: 'An invalid definition sent over an installed one is 400 and changes neither store: GET still shows the earlier one, and it can be launched.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'workflows:install:agent-resolution',
@@ -177,7 +156,6 @@ export const workflows = [
     line: 381,
     rule: 'Install with an agentId that names no agent, or one of another workspace, is 400 with the same issue (unresolved-agent) in both cases.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'workflows:install:tool-resolution',
@@ -185,7 +163,6 @@ export const workflows = [
     line: 381,
     rule: 'Install with toolId "no-such-tool" is 400 with issue unresolved-tool.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'workflows:compose:no-endpoint',
@@ -193,7 +170,6 @@ export const workflows = [
     line: 381,
     rule: 'POST /workflows/compose is 404: nothing composes workflows over REST.',
     kind: 'status',
-    pending: 'workflows',
   },
   {
     id: 'workflows:trigger:no-webhook-or-callback',
@@ -201,7 +177,6 @@ export const workflows = [
     line: 381,
     rule: 'POST on /workflows/:slug/webhook and /workflows/:slug/trigger is 404, and a callbackUrl in the launch body causes no outgoing request.',
     kind: 'status',
-    pending: 'workflows',
   },
   {
     id: 'workflows:install:two-stores-agree',
@@ -209,7 +184,6 @@ export const workflows = [
     line: 381,
     rule: 'A launch directly after an overwrite runs the new definition: its result has the changed constant that GET /workflows/:slug shows.',
     kind: 'state',
-    pending: 'workflows',
   },
   {
     id: 'workflows:artifact-install:unknown-404',
@@ -217,7 +191,6 @@ export const workflows = [
     line: 533,
     rule: 'install-from-artifact with a random artifactId, or with one of another workspace, is 404 NOT_FOUND.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'workflows:uninstall:unknown-404',
@@ -225,7 +198,6 @@ export const workflows = [
     line: 533,
     rule: 'Uninstall and DELETE of a slug that is not installed are both 404 NOT_FOUND.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'workflows:install:missing-definition-400',
@@ -233,7 +205,6 @@ export const workflows = [
     line: 536,
     rule: 'Install with no body, with {} and with { content: "" } is 400 INVALID_INPUT.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'workflows:install:not-compiling-400',
@@ -241,7 +212,6 @@ export const workflows = [
     line: 536,
     rule: 'Install with content "{" or with a graph that names an unknown tool is 400 INVALID_INPUT.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'workflows:artifact-install:missing-id-400',
@@ -249,7 +219,6 @@ export const workflows = [
     line: 536,
     rule: 'install-from-artifact with {} or with artifactId: 5 is 400 INVALID_INPUT.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'workflows:artifact-install:wrong-type-400',
@@ -257,7 +226,6 @@ export const workflows = [
     line: 536,
     rule: 'install-from-artifact with the id of a skill artifact is 400 INVALID_INPUT.',
     kind: 'error',
-    pending: 'workflows',
   },
   {
     id: 'workflows:artifact-install:lacks-file-500',
@@ -266,7 +234,6 @@ export const workflows = [
     rule: 'install-from-artifact is 500 INTERNAL_ERROR when the stored bundle of a workflow artifact has no workflow.json (POST /artifacts refuses to make one).',
     kind: 'error',
     needs: 'fault',
-    pending: 'workflows',
   },
   {
     id: 'workflows:artifact-install:invalid-definition-500',
@@ -274,6 +241,5 @@ export const workflows = [
     line: 537,
     rule: 'install-from-artifact is 500 INTERNAL_ERROR, with details.issues, for a workflow.json whose graph is []; the same text installed by slug is 400.',
     kind: 'error',
-    pending: 'workflows',
   },
 ] as const satisfies readonly Requirement[]

@@ -21,7 +21,6 @@ export const workspaces = [
     line: 43,
     rule: 'Every agent id in GET /agents is the acting workspace\'s uuid, then ":", then that agent\'s slug.',
     kind: 'format',
-    pending: 'workflows',
   },
   {
     id: 'workspaces:header:selects-for-session',

@@ -6,12 +6,17 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
 import { spawnStack } from '../../../stack/client.ts'
+import { openRemote } from './remote.ts'
 
 export interface StackParts {
   databaseUrl: string
   identityUrl: string
   /** How many milliseconds the processes' clocks are ahead is read from here. */
   clockFile: string
+  /** Where the stack keeps its files and the ids of its processes. */
+  dir: string
+  /** A git server and registry that the stack may fetch from; `folder` is what it serves. */
+  remote: { url: string; folder: string; deadUrl: string }
 }
 
 declare module 'vitest' {
@@ -35,22 +40,37 @@ export async function setup({ provide }: TestProject): Promise<() => Promise<voi
     return async () => {}
   }
   const dir = await mkdtemp(join(tmpdir(), 'conformance-'))
-  const removeDir = () => rm(dir, { recursive: true, force: true })
+  const remote = await openRemote(dir)
+  const cleanUp = async () => {
+    await remote.close()
+    await rm(dir, { recursive: true, force: true })
+  }
   const clockFile = join(dir, 'ahead')
   const preload = fileURLToPath(new URL('process-clock.ts', import.meta.url))
-  const settings = [`NODE_OPTIONS=--import=${preload}`, `CLOCK_FILE=${clockFile}`]
+  const settings = [
+    `NODE_OPTIONS=--import=${preload}`,
+    `CLOCK_FILE=${clockFile}`,
+    `FETCH_ALLOW=${remote.allow}`,
+  ]
   const args = settings.flatMap((setting) => ['--env', setting])
   const stack = await spawnStack(args).catch(async (error) => {
-    await removeDir()
+    await cleanUp()
     throw error
   })
   const { baseUrl, databaseUrl, identityUrl } = stack
   provide('baseUrl', baseUrl)
-  provide('stack', { databaseUrl, identityUrl, clockFile })
+  const { url, folder, deadUrl } = remote
+  provide('stack', {
+    databaseUrl,
+    identityUrl,
+    clockFile,
+    dir: stack.dir,
+    remote: { url, folder, deadUrl },
+  })
   provide('ownAddresses', await seesAddresses(baseUrl))
   return async () => {
     await stack.stop()
-    await removeDir()
+    await cleanUp()
   }
 }
 

@@ -18,6 +18,17 @@ export function expectRefusal(answer: Answer, status: number, code: string): Err
   return (answer.body as ErrorBody).error
 }
 
+/** The answer is this refusal in the shape of starts: the code bare, and every detail beside it. */
+export function expectFlatRefusal(answer: Answer, status: number, code: string): Record<string, unknown> {
+  expect({ status: answer.status, body: answer.body }).toMatchObject({
+    status,
+    body: { error: code, message: expect.stringMatching(/\S/) },
+  })
+  const body = answer.body as Record<string, unknown>
+  expect(Object.keys(body), answer.text).not.toContain('details')
+  return body
+}
+
 /** The envelope itself, whatever the error. */
 export function expectEnvelope(answer: Answer): void {
   const body = answer.body as ErrorBody

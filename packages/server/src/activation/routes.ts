@@ -36,7 +36,11 @@ export function activationHandlers() {
       // Counted by the code's hash: the code itself is a secret and Redis is no place for it.
       const code = hashSecret(body.device_code).toString('base64url')
       const limits = ['activationPoll'] as const
-      const states = await countRequest(deps, limits, { caller: code, address: client.address })
+      const states = await countRequest(deps, limits, {
+        caller: code,
+        userId: undefined,
+        address: client.address,
+      })
       refuseIfFull(deps, limits, states)
       return pollActivation(deps, body.device_code)
     },

@@ -1,15 +1,17 @@
-import { approvalRoutes, type BodyOf } from '@guildhall/contract'
+import { approvalRoutes, type BodyOf, succeeded } from '@guildhall/contract'
 import { approvalSubject, describeScopes, findRequest, modesOf, refuseDecision } from '../consent/consent.ts'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes } from '../http/bind-routes.ts'
 import { decodeCursor, timePart, toPage } from '../http/page.ts'
 import { challengeFor } from '../passkeys/passkeys.ts'
+import type { Question } from './approvals.ts'
+import { approve, type DecisionParts, deny } from './decide.ts'
 import * as store from './store.ts'
 
 const defaultPage = 50
 const idPart = /^[a-z]+_[\w-]{1,80}$/
 
-export function approvalHandlers() {
+export function approvalHandlers(parts: DecisionParts) {
   return bindRoutes(approvalRoutes, {
     listApprovals: async ({ principal, query, deps }) => {
       const limit = query.limit ?? defaultPage
@@ -21,6 +23,16 @@ export function approvalHandlers() {
         after: query.cursor ? { createdAt, id } : undefined,
       })
       return toPage(rows, limit, describeApproval, (row) => [row.created_at, row.id])
+    },
+
+    approveApproval: async ({ principal, params, body, deps }) => {
+      await approve(deps, parts, principal, params.id, body)
+      return succeeded
+    },
+
+    denyApproval: async ({ principal, params, body, deps }) => {
+      await deny(deps, parts, principal, params.id, body.reason)
+      return succeeded
     },
 
     challengeApproval: async ({ principal, params, body, deps }) => {
@@ -66,9 +78,21 @@ function describeApproval(row: store.InboxRow) {
     action: row.action as never,
     code: row.code,
     deny_reason: row.deny_reason,
+    ...describeQuestion(row),
     history: { asked: row.asked, allowed: row.allowed, denied: row.denied },
     created_at: row.created_at,
     expires_at: row.expires_at,
     decided_at: row.decided_at,
   }
+}
+
+function describeQuestion({ kind, subject, question }: store.InboxRow) {
+  if (kind === 'workflow') {
+    const { workflowId, stepId, index, payload } = question as Question
+    return { workflow: { runId: subject ?? '', workflowId, stepId, index, payload } }
+  }
+  if (kind === 'budget') {
+    return { budget: { executionId: subject ?? '', limit: (question as { limit: number }).limit } }
+  }
+  return {}
 }

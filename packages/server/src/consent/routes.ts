@@ -3,6 +3,7 @@ import {
   consentRoutes,
   describeScope,
   type GrantMode,
+  milliPerDs,
   succeeded,
 } from '@guildhall/contract'
 import { guessCode } from '../activation/activation.ts'
@@ -20,7 +21,6 @@ import { type RequestState, refuseDecision } from './lifecycle.ts'
 import * as store from './store.ts'
 
 const grantModes: readonly unknown[] = ['persistent', 'session', 'one_time'] satisfies GrantMode[]
-const milliPerDs = 1000
 const pollPaths = {
   consent: '/api/v1/agents/connect/poll/',
   permission: '/api/v1/agents/request-permission/poll/',
@@ -187,7 +187,7 @@ export function consentHandlers({ check, live }: { check: KeyCheck; live: Live }
           ...grants.map(({ scope, mode, expires_at }) => ({ scope, mode, expires_at })),
         ],
         budget: {
-          spent: 0,
+          spent: own.spentMilliDs / milliPerDs,
           limit: own.spendLimitMilliDs === null ? null : own.spendLimitMilliDs / milliPerDs,
         },
         rate: { limit: max, windowSeconds },

@@ -77,6 +77,8 @@ function selectRequests(db: Db) {
       'api_keys.created_at as key_created_at',
     ])
     .where('api_keys.revoked_at', 'is', null)
+    .where('approval_requests.kind', 'in', ['consent', 'permission'])
+    .$narrowType<{ kind: 'consent' | 'permission'; key_id: number; expires_at: string }>()
 }
 
 export type RequestRow = NonNullable<Awaited<ReturnType<typeof findRequest>>>

@@ -1,12 +1,28 @@
-import { connect, Opts } from '@restatedev/restate-sdk-clients'
+import { connect, Opts, SendOpts } from '@restatedev/restate-sdk-clients'
+import type { ExecutionCall, ExecutionService } from './execution-service.ts'
 import type { heartbeat } from './heartbeat.ts'
+import type { AnswerWord, WorkflowService } from './workflow-run.ts'
 
 const answerWithinMs = 1000
+/** An engine that moves to another node answers again after a few seconds; one that is not there refuses at once. */
+const takenWithinMs = 8000
 /** Only the name travels: the API does not load the handlers' code. */
 const heartbeatService: typeof heartbeat = { name: 'Heartbeat' }
+const executionService: ExecutionService = { name: 'ExecutionRunner' }
+const workflowService: WorkflowService = { name: 'WorkflowRun' }
 
 /** How the API speaks to the durable engine. */
 export interface EngineClient {
+  /** Has a worker take a started execution. Asked again for the same attempt, nothing more happens. */
+  runExecution(call: ExecutionCall): Promise<void>
+  /** Has a run carried, and gives the id of what carries it; asked again, nothing more happens. */
+  launchRun(runId: string): Promise<string>
+  /** Tells a run which answer was let through. */
+  answerRun(runId: string, word: AnswerWord): Promise<void>
+  /** Has the engine stop; it does so as soon as it has a worker, and then once for good. */
+  cancelRun(runId: string, invocationId: string): Promise<void>
+  /** Lets whoever waits for it go on. */
+  resolveAwakeable(awakeableId: string): Promise<void>
   /** Whether the engine answers, and whether it reaches a worker. */
   check(): Promise<{ engine: boolean; workers: boolean }>
 }
@@ -25,7 +41,29 @@ export function createEngineClient(ingressUrl: string): EngineClient {
       .beat(Opts.from({ timeout: answerWithinMs }))
     return alive
   }
+  const tell = async (runId: string, handler: 'answer' | 'cancel', parameter: AnswerWord | string) => {
+    const opts = SendOpts.from<AnswerWord | string>({ timeout: takenWithinMs })
+    await ingress.send({ service: workflowService.name, handler, key: runId, parameter, opts })
+  }
   return {
+    launchRun: async (runId) => {
+      const { invocationId } = await ingress
+        .workflowClient(workflowService, runId)
+        .workflowSubmit(SendOpts.from({ timeout: takenWithinMs }))
+      return invocationId
+    },
+    answerRun: (runId, word) => tell(runId, 'answer', word),
+    cancelRun: (runId, invocationId) => tell(runId, 'cancel', invocationId),
+    resolveAwakeable: (awakeableId) => ingress.resolveAwakeable(awakeableId, null),
+    runExecution: async (call) => {
+      await ingress.serviceSendClient(executionService).run(
+        call,
+        SendOpts.from({
+          idempotencyKey: `${call.executionRowId}:${call.attempt}`,
+          timeout: answerWithinMs,
+        }),
+      )
+    },
     check: async () => {
       const [engine, workers] = await Promise.all([orFalse(engineAnswers()), orFalse(workerAnswers())])
       return { engine, workers }

@@ -3,7 +3,18 @@ import { setTimeout } from 'node:timers/promises'
 import { createEndpointHandler } from '@restatedev/restate-sdk'
 import type { Config } from '../platform/config.ts'
 import type { Logger } from '../platform/logger.ts'
+import type { RunRecords, StepWork } from './carrying.ts'
+import { createExecutionService, type ExecutionCall } from './execution-service.ts'
 import { heartbeat } from './heartbeat.ts'
+import { createStepService } from './step-runner.ts'
+import { createWorkflowService } from './workflow-run.ts'
+
+/** What the engine can have done here; the features behind it are put in by the worker. */
+export interface EngineWork {
+  runExecution(call: ExecutionCall): Promise<void>
+  readonly runs: RunRecords
+  readonly steps: StepWork
+}
 
 export interface WorkerEndpoint {
   readonly port: number
@@ -14,9 +25,18 @@ export interface WorkerEndpoint {
 const sdkLevels = { trace: 'trace', debug: 'trace', info: 'debug', warn: 'warn', error: 'error' } as const
 
 /** Serves the handlers that the engine calls; a request that the engine did not sign is answered 401. */
-export async function listenForEngine(config: Config, logger: Logger): Promise<WorkerEndpoint> {
+export async function listenForEngine(
+  config: Config,
+  logger: Logger,
+  work: EngineWork,
+): Promise<WorkerEndpoint> {
   const handler = createEndpointHandler({
-    services: [heartbeat],
+    services: [
+      heartbeat,
+      createExecutionService(work.runExecution),
+      createWorkflowService(work.runs),
+      createStepService(work.steps),
+    ],
     identityKeys: [config.restateIdentityKey],
     logger: (meta, message, ...rest) =>
       logger[sdkLevels[meta.level]](

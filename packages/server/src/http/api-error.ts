@@ -4,9 +4,13 @@ interface ApiErrorOptions {
   /** Told to the client instead of the table's sentence; never for a 5xx. */
   message?: string
   details?: Readonly<Record<string, unknown>>
+  /** Written next to `error`, or in its place, where the interface wants it so. */
+  beside?: Readonly<Record<string, unknown>>
   /** Logged, never sent. */
   cause?: unknown
   retryAfterSeconds?: number
+  /** Where the interface gives one code two statuses. */
+  status?: number
   /** For the WWW-Authenticate header. */
   authenticate?: string
 }
@@ -17,6 +21,7 @@ export class ApiError extends Error {
   readonly code: ErrorCode
   readonly status: number
   readonly details: Readonly<Record<string, unknown>> | undefined
+  readonly beside: Readonly<Record<string, unknown>> | undefined
   readonly retryAfterSeconds: number | undefined
   readonly authenticate: string | undefined
 
@@ -24,8 +29,9 @@ export class ApiError extends Error {
     const { status, message } = errorTable[code]
     super(status < 500 ? (options.message ?? message) : message, { cause: options.cause })
     this.code = code
-    this.status = status
+    this.status = options.status ?? status
     this.details = options.details
+    this.beside = options.beside
     this.retryAfterSeconds = options.retryAfterSeconds
     this.authenticate = options.authenticate
   }

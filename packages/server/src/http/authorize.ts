@@ -12,7 +12,12 @@ const refusals = {
  * Whether this credential may call this route, decided before anything is looked up, so that a refusal never tells
  * whether the target exists. Gives the scopes that only a grant covers: the handler's call must spend them.
  */
-export async function authorize(route: Route, principal: Principal, grants: Grants): Promise<string[]> {
+export async function authorize(
+  route: Route,
+  needed: readonly string[],
+  principal: Principal,
+  grants: Grants,
+): Promise<string[]> {
   if (!principal.activated && !route.servesUnactivated) {
     throw new ApiError('FORBIDDEN', {
       message: 'This key is not activated yet: declare its scopes with POST /api/v1/agents/connect',
@@ -24,8 +29,16 @@ export async function authorize(route: Route, principal: Principal, grants: Gran
     throw new ApiError('FORBIDDEN', { message: refusals[audience], details: { credential: principal.kind } })
   }
   if (principal.kind === 'oauth') requireOAuthScopes(route, principal)
-  if (!route.scopes) return []
-  const missing = missingScopes(principal.scopes, route.scopes)
+  return requireScopes(needed, principal, grants)
+}
+
+/** Gives those that only a grant covers. */
+export async function requireScopes(
+  needed: readonly string[],
+  principal: Principal,
+  grants: Grants,
+): Promise<string[]> {
+  const missing = missingScopes(principal.scopes, needed)
   if (missing.length === 0) return missing
   const uncovered = await grants.findUncovered(principal, missing)
   if (uncovered.length > 0) throw scopeRefusal(uncovered)

@@ -23,10 +23,33 @@ export interface UploadedFile {
 /** What a route that answers a file gives back. */
 export interface FileAnswer {
   readonly stream: Readable
-  readonly sizeBytes: number
+  /** Left out where it is not known before the last byte. */
+  readonly sizeBytes?: number
   readonly contentType: string
   readonly fileName: string
+  readonly headers?: Readonly<Record<string, string>>
 }
+
+export interface ItemsRecord {
+  readonly field: string
+  rest(): Readonly<Record<string, unknown>>
+}
+
+/** A body made once for many requests. */
+export interface PreparedJson {
+  readonly etag: string
+  readonly plain: Buffer
+  readonly gzip: Buffer
+}
+
+/**
+ * What a route that answers `json` gives back; `items` becomes an array that is never held whole, by itself or as the
+ * first field of a record whose `rest` is known at the end.
+ */
+export type JsonAnswer<T = unknown> =
+  | { readonly value: T }
+  | { readonly items: AsyncIterable<unknown>; readonly within?: ItemsRecord }
+  | { readonly prepared: PreparedJson }
 
 /** A creating request that may be repeated. */
 interface Repeatable {
@@ -46,11 +69,15 @@ export interface Call<R extends Route = Route> {
   readonly upload: readonly UploadedFile[] | undefined
   readonly repeatable: Repeatable | undefined
   readonly deps: Deps
+  /** For scopes that depend on what the request is about; spends grants like the edge does. */
+  requireScopes(scopes: readonly string[]): Promise<void>
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal
 }
 
-type Handler<R extends Route> = (call: Call<R>) => Promise<AnswerOf<R>>
+type Handler<R extends Route> = (
+  call: Call<R>,
+) => Promise<R['answers'] extends 'json' ? JsonAnswer<AnswerOf<R>> : AnswerOf<R>>
 export type Handlers<R extends Routes> = { readonly [Name in keyof R]: Handler<R[Name]> }
 
 export interface BoundRoute {

@@ -1,4 +1,4 @@
-import type { Route } from '@guildhall/contract'
+import { describeScope, type Route } from '@guildhall/contract'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../deps.ts'
 import { ApiError } from './api-error.ts'
@@ -36,7 +36,11 @@ export async function admit(
   if (shown === undefined) return undefined
   const outcome = await identify(edge, route, request)
   const principal = outcome instanceof ApiError ? undefined : outcome
-  const states = await countRequest(deps, names, { caller: principal?.credential, address: request.ip })
+  const states = await countRequest(deps, names, {
+    caller: principal?.credential,
+    userId: principal?.userId,
+    address: request.ip,
+  })
   const window = states[0]
   if (window) {
     reply.header('x-ratelimit-limit', deps.config.limits[shown].max)
@@ -48,9 +52,18 @@ export async function admit(
   if (request.url.includes('%00')) throw new ApiError('INVALID_INPUT', { message: noNul })
   if (route && principal) {
     request.principal = await actInWorkspace(edge.authenticators, principal, request.headers)
-    request.scopesToSpend = await authorize(route, request.principal, edge.grants)
+    const needed = neededScopes(route, request.params as Readonly<Record<string, string>>)
+    request.scopesToSpend = await authorize(route, needed, request.principal, edge.grants)
   }
   return undefined
+}
+
+/** `{name}` stands for a parameter of the path: the right to run one skill is the right to run that skill. */
+function neededScopes(route: Route, params: Readonly<Record<string, string>>): string[] {
+  return (route.scopes ?? []).map((scope) => {
+    const named = scope.replace(/\{(\w+)\}/g, (_text, name) => params[name] ?? '')
+    return describeScope(named) ? named : scope.replace(/:\{\w+\}/g, '')
+  })
 }
 
 async function identify(edge: EdgeContext, route: Route | undefined, request: FastifyRequest) {
@@ -111,7 +124,7 @@ function answerPreflight(reply: FastifyReply) {
     .headers({
       'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
       'access-control-allow-headers':
-        'content-type, x-api-key, x-auth-token, authorization, x-workspace-id, x-client-label, idempotency-key, x-request-id',
+        'content-type, x-api-key, x-auth-token, authorization, x-workspace-id, x-client-label, idempotency-key, x-request-id, last-event-id',
       'access-control-max-age': '600',
     })
     .send()

@@ -22,10 +22,16 @@ export function writeError(error: FrameworkError, request: FastifyRequest, reply
     .code(refusal.status)
     .type('application/json; charset=utf-8')
     // Serialised here: the route's own answer schema must not shape an error.
-    .send(JSON.stringify(errorBody(refusal)))
+    .send(JSON.stringify(bodyFor(refusal, request)))
 }
 
-export function errorBody({ code, message, details }: ApiError) {
+function bodyFor(refusal: ApiError, request: FastifyRequest) {
+  const { code, message, details, beside } = refusal
+  const flat = request.routeOptions.config.bound?.route.flatErrors?.includes(code)
+  return flat ? { error: code, message, ...details, ...beside } : errorBody(refusal)
+}
+
+export function errorBody({ code, message, details, beside }: ApiError) {
   return {
     error: {
       ...(code === 'RATE_LIMITED' ? { type: 'rate_limit_error' } : {}),
@@ -33,6 +39,7 @@ export function errorBody({ code, message, details }: ApiError) {
       message,
       ...(details ? { details } : {}),
     },
+    ...beside,
   }
 }
 

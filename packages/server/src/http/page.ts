@@ -19,6 +19,23 @@ export function toPage<Row, Item>(
   return { items: shown.map(describe), nextCursor: more ? encodeCursor(sortKey(last)) : null }
 }
 
+/** Items of any number of pages, one page in memory at a time. */
+export async function* walkPages<Row, Key, Item>(
+  pages: { readonly start: Key; readonly size: number },
+  page: (after: Key, limit: number) => Promise<Row[]>,
+  keyOf: (row: Row) => Key,
+  describe: (row: Row) => Item,
+): AsyncGenerator<Item> {
+  let after = pages.start
+  for (;;) {
+    const rows = await page(after, pages.size)
+    for (const row of rows) yield describe(row)
+    const last = rows.at(-1)
+    if (!last || rows.length < pages.size) return
+    after = keyOf(last)
+  }
+}
+
 /** A keyset cursor is the sort key of the last row, opaque to the client. */
 function encodeCursor(key: readonly string[]): string {
   return Buffer.from(JSON.stringify(key)).toString('base64url')

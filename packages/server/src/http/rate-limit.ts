@@ -8,16 +8,14 @@ import { networkOf } from './client-address.ts'
 export async function countRequest(
   deps: Pick<Deps, 'config' | 'rateWindows'>,
   names: readonly LimitName[],
-  identity: { caller: string | undefined; address: string },
+  identity: { caller: string | undefined; userId: string | undefined; address: string },
 ): Promise<WindowState[]> {
   return deps.rateWindows.count(
     names.map((name) => {
       const limit = deps.config.limits[name]
-      const who =
-        limit.per === 'address' || identity.caller === undefined
-          ? `ip:${networkOf(identity.address)}`
-          : identity.caller
-      return { key: `${name}:${who}`, max: limit.max, windowMs: limit.windowSeconds * 1000 }
+      const who = (limit.per === 'user' ? identity.userId : identity.caller) ?? ''
+      const counted = limit.per === 'address' || who === '' ? `ip:${networkOf(identity.address)}` : who
+      return { key: `${name}:${counted}`, max: limit.max, windowMs: limit.windowSeconds * 1000 }
     }),
   )
 }

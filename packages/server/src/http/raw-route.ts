@@ -1,13 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Route } from '@guildhall/contract'
 import type { ApiError } from './api-error.ts'
+import type { Principal } from './principal.ts'
 
 /** A request to an address outside the contract, whose answer its feature writes itself. */
 export interface RawCall {
   readonly request: IncomingMessage
-  /** Bears the standard headers already; the feature may replace them and must end it. */
+  /** Bears the standard headers already, but on a route that stays open; the feature must end it. */
   readonly response: ServerResponse
+  /**
+   * The standard headers, to be written at once where answers stay open: those set one by one would be kept
+   * with each answer, which is a sixth of its memory.
+   */
+  readonly headers: Readonly<Record<string, string | number | string[]>>
   readonly params: Readonly<Record<string, string>>
   readonly query: URLSearchParams
+  /** Undefined where the contract asks for no credential. */
+  readonly principal: Principal | undefined
   /** Parsed JSON, or the fields of a form; undefined when none came. */
   readonly body: unknown
 }
@@ -18,13 +27,20 @@ export interface RawAnswer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** For protocols and pages that prescribe their own addresses and shapes; never below /api/v1. */
+/**
+ * For protocols and pages that prescribe their own addresses and shapes. Below /api/v1 only for answers that
+ * stay open.
+ */
 export interface RawRoute {
   /** What the metrics call it. */
   readonly name: string
   readonly method: 'GET' | 'POST'
   readonly path: string
+  /** What the contract says of it; without one anybody may call it. */
+  readonly contract?: Route
   handle(call: RawCall): Promise<void>
-  /** How a refusal looks here; status and retry-after are set for it. */
-  describeRefusal(refusal: ApiError): RawAnswer
+  /** How a refusal looks here, when not as usual; status and retry-after are set for it. */
+  describeRefusal?(refusal: ApiError): RawAnswer
+  /** For a route whose answers stay open after `handle`: ends them when the server stops. */
+  close?(): Promise<void>
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from './api-error.ts'
 import { admit, type EdgeContext, noNul } from './edge.ts'
-import { toApiError } from './error-handler.ts'
+import { toApiError, writeError } from './error-handler.ts'
 import { observe } from './observe.ts'
 import type { RawRoute } from './raw-route.ts'
 
@@ -22,7 +22,10 @@ export function registerRawRoutes(
         else done(null, new URLSearchParams(String(body)))
       },
     )
-    for (const route of routes) register(scope, edge, route)
+    for (const route of routes) {
+      register(scope, edge, route)
+      if (route.close) scope.addHook('preClose', () => route.close?.())
+    }
   })
 }
 
@@ -34,22 +37,24 @@ function register(scope: FastifyInstance, edge: EdgeContext, route: RawRoute): v
     config: { raw: route },
     bodyLimit: bodyLimitBytes,
     exposeHeadRoute: false,
-    onRequest: (request, reply) => admit(edge, undefined, request, reply),
+    onRequest: (request, reply) => admit(edge, route.contract, request, reply),
     onResponse: (request, reply, done) => {
-      observe(deps, route, request, reply)
+      // One that stayed open was counted as it began: how long somebody listened is no time to answer.
+      if (!route.close || reply.statusCode >= 400) observe(deps, route, request, reply)
       done()
     },
     errorHandler: (error, request, reply) => writeRefusal(route, error as Error, request, reply),
     handler: async (request, reply) => {
-      for (const [name, value] of Object.entries(reply.getHeaders())) {
-        if (value !== undefined) reply.raw.setHeader(name, value)
-      }
+      const headers = definedOnly(reply.getHeaders())
+      if (!route.close) for (const name in headers) reply.raw.setHeader(name, headers[name] ?? '')
       try {
         await route.handle({
           request: request.raw,
           response: reply.raw,
+          headers,
           params: request.params as Record<string, string>,
           query: new URLSearchParams(request.url.split('?')[1] ?? ''),
+          principal: request.principal,
           body: request.body,
         })
       } catch (error) {
@@ -57,12 +62,23 @@ function register(scope: FastifyInstance, edge: EdgeContext, route: RawRoute): v
         deps.logger.error({ requestId: request.id, err: error }, 'answer broken off')
         reply.raw.destroy()
       }
+      if (route.close) observe(deps, route, request, reply)
       reply.hijack()
     },
   })
 }
 
+function definedOnly<V>(headers: Record<string, V | undefined>): Record<string, V> {
+  const defined: Record<string, V> = {}
+  for (const [name, value] of Object.entries(headers)) if (value !== undefined) defined[name] = value
+  return defined
+}
+
 function writeRefusal(route: RawRoute, error: Error, request: FastifyRequest, reply: FastifyReply): void {
+  if (!route.describeRefusal) {
+    writeError(error, request, reply)
+    return
+  }
   const refusal = toApiError(error)
   if (refusal.status >= 500)
     request.log.error({ requestId: request.id, err: refusal.cause ?? error }, 'request failed')

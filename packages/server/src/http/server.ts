@@ -9,11 +9,19 @@ import type { Deps } from '../deps.ts'
 import type { RequestSpan } from '../platform/telemetry.ts'
 import { ApiError } from './api-error.ts'
 import { type Authenticators, bearerToken } from './authenticate.ts'
-import { spendGrants } from './authorize.ts'
-import { type BoundRoute, type Call, type FileAnswer, hashRequest, type UploadedFile } from './bind-routes.ts'
+import { requireScopes, spendGrants } from './authorize.ts'
+import {
+  type BoundRoute,
+  type Call,
+  type FileAnswer,
+  hashRequest,
+  type JsonAnswer,
+  type UploadedFile,
+} from './bind-routes.ts'
 import { admit, type EdgeContext, noNul } from './edge.ts'
 import { errorBody, sendJson, writeError } from './error-handler.ts'
 import type { Grants } from './grants.ts'
+import { sendJsonAnswer } from './json-answer.ts'
 import { readMultipart } from './multipart.ts'
 import { observe } from './observe.ts'
 import type { Principal } from './principal.ts'
@@ -141,10 +149,11 @@ function register(app: FastifyInstance, edge: EdgeContext, bound: BoundRoute): v
       done()
     },
     handler: async (request, reply) => {
-      const answer = await bound.handler(toCall(deps, bound, request, reply))
+      const answer = await bound.handler(toCall(edge, bound, request, reply))
       if (route.answers === 'redirect') return reply.redirect((answer as { location: string }).location, 302)
       if (route.answers === 'text') return reply.type('text/plain; version=0.0.4; charset=utf-8').send(answer)
       if (route.answers === 'file') return sendFile(reply, answer as FileAnswer)
+      if (route.answers === 'json') return sendJsonAnswer(request, reply, answer as JsonAnswer)
       if (onlyStatus !== undefined) return reply.code(onlyStatus).send(answer)
       const { status, body } = answer as { status: number; body: unknown }
       return reply.code(status).send(body)
@@ -153,18 +162,21 @@ function register(app: FastifyInstance, edge: EdgeContext, bound: BoundRoute): v
 }
 
 /** Never shown by the browser as a page of ours: what is in it is somebody else's. */
-function sendFile(reply: FastifyReply, { stream, sizeBytes, contentType, fileName }: FileAnswer) {
+function sendFile(reply: FastifyReply, file: FileAnswer) {
+  const { stream, sizeBytes, contentType, fileName, headers } = file
   return reply
     .headers({
+      ...headers,
       'content-type': contentType,
-      'content-length': sizeBytes,
+      ...(sizeBytes === undefined ? {} : { 'content-length': sizeBytes }),
       'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(fileName)}`,
       'content-security-policy': "sandbox; default-src 'none'",
     })
     .send(stream)
 }
 
-function toCall(deps: Deps, bound: BoundRoute, request: FastifyRequest, reply: FastifyReply): Call {
+function toCall(edge: EdgeContext, bound: BoundRoute, request: FastifyRequest, reply: FastifyReply): Call {
+  const { deps } = edge
   const { route } = bound
   return {
     route,
@@ -181,6 +193,12 @@ function toCall(deps: Deps, bound: BoundRoute, request: FastifyRequest, reply: F
     upload: request.upload,
     repeatable: route.creates ? readRepeatable(bound, request) : undefined,
     deps,
+    requireScopes: async (scopes) => {
+      const { principal } = request
+      if (!principal) throw new ApiError('UNAUTHORIZED')
+      request.scopesToSpend = await requireScopes(scopes, principal, edge.grants)
+      await spend(edge, request)
+    },
     get signal() {
       return signalOf(reply)
     },

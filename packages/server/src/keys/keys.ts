@@ -181,5 +181,6 @@ export async function describeOwnKey(db: Db, userId: string, keyId: number) {
     activated: row.activated_at !== null,
     scopes: row.scopes,
     spendLimitMilliDs: row.spend_limit_milli_ds,
+    spentMilliDs: row.spent_milli_ds,
   }
 }

@@ -1,4 +1,12 @@
-import { accessOf, describeScope, fullAccess, type KeyWish, keyRoutes, succeeded } from '@guildhall/contract'
+import {
+  accessOf,
+  describeScope,
+  fullAccess,
+  type KeyWish,
+  keyRoutes,
+  milliPerDs,
+  succeeded,
+} from '@guildhall/contract'
 import { type Actor, recordActivity } from '../activity/activity.ts'
 import type { Deps } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -13,15 +21,17 @@ import * as store from './store.ts'
 const rotationOverlapSeconds = 3600
 const activeSeconds = 24 * 3600
 const idleSeconds = 30 * 24 * 3600
-const milliPerDs = 1000
 
 /** Refuses who has a passkey and did not assert it for exactly this key. */
 type RequireDeviceAuth = (tx: Tx, userId: string, wish: KeyWish, deviceAuth: unknown) => Promise<void>
 
-export function keyHandlers(
-  check: KeyCheck,
-  { requireDeviceAuth }: { requireDeviceAuth: RequireDeviceAuth },
-) {
+interface KeyDoors {
+  requireDeviceAuth: RequireDeviceAuth
+  /** Ends what a key has running; how many that were. */
+  stopExecutions(keyId: number): Promise<number>
+}
+
+export function keyHandlers(check: KeyCheck, { requireDeviceAuth, stopExecutions }: KeyDoors) {
   const requireProof = async (tx: Tx, userId: string, wish: KeyWish, deviceAuth: unknown) => {
     const sensitive = wish.scopes?.some((scope) => describeScope(scope)?.sensitive)
     if (accessOf(wish) === 'full' || sensitive) await requireDeviceAuth(tx, userId, wish, deviceAuth)
@@ -100,12 +110,12 @@ export function keyHandlers(
         return { resourceId: String(keyId), answer: { ...describeKey(row), api_key: secret } }
       }),
 
-    revokeKey: async ({ principal, params, deps }) => {
+    revokeKey: async ({ principal, params, query, deps }) => {
       const key = { id: rowId(params.id), userId: principal.userId }
       const revoked = await revoke(deps, principal, key, 'revoked')
       if (!revoked) throw new ApiError('NOT_FOUND')
       await check.announceChange(revoked.id)
-      return { ...succeeded, stopped: 0 }
+      return { ...succeeded, stopped: query.stopRunning ? await stopExecutions(revoked.id) : 0 }
     },
 
     reportLeakedKey: async ({ body, client, deps }) => {
@@ -199,7 +209,7 @@ function describeKey(row: store.KeyRow) {
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     spend: {
-      total: 0,
+      total: row.spent_milli_ds / milliPerDs,
       limit: row.spend_limit_milli_ds === null ? null : row.spend_limit_milli_ds / milliPerDs,
     },
   }

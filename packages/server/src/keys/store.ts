@@ -154,6 +154,7 @@ function selectKeys(db: Db) {
       'api_keys.created_at',
       'api_keys.expires_at',
       'spend_limit_milli_ds',
+      'spent_milli_ds',
       sql<number>`extract(epoch from guild_now() - coalesce(last_used_at, api_keys.created_at))::float8`.as(
         'quiet_seconds',
       ),

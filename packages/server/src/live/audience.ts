@@ -1,5 +1,5 @@
 import type { Principal } from '../http/principal.ts'
-import type { SignedNote } from '../http/signed-url.ts'
+import type { Bearer } from '../http/signed-url.ts'
 import type { Admission, OpenSocket } from '../http/socket.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { Channels } from './channels.ts'
@@ -13,21 +13,24 @@ type Asked = Pick<Principal, 'credentialId' | 'workspaceId'>
  */
 export type LiveChecks = Readonly<Record<Principal['kind'], (asked: readonly Asked[]) => Promise<Asked[]>>>
 
-/** In one process. A client that keeps one socket per window stays far below. */
-const socketsPerCredential = 20
+interface AudienceOptions {
+  readonly channels: Channels
+  readonly metrics: Metrics
+  readonly checks: LiveChecks
+  /** What somebody hears by being here. */
+  readonly channelsOf: (note: Bearer) => string[]
+  /** Beyond so many of one credential in this process the oldest ends. */
+  readonly mostPerCredential: number
+}
 
-/** The sockets of this process: who hears what. */
+/** Those who hold something open in this process, by their credentials: who they are and what they hear. */
 export class Audience {
-  readonly #channels: Channels
-  readonly #metrics: Metrics
-  readonly #checks: LiveChecks
+  readonly #options: AudienceOptions
   readonly #byCredential = new Map<string, Set<Listener>>()
   readonly #halls = new Map<string, { hall: Hall; leave: () => void }>()
 
-  constructor(options: { channels: Channels; metrics: Metrics; checks: LiveChecks }) {
-    this.#channels = options.channels
-    this.#metrics = options.metrics
-    this.#checks = options.checks
+  constructor(options: AudienceOptions) {
+    this.#options = options
   }
 
   get size(): number {
@@ -43,12 +46,12 @@ export class Audience {
    * From now on a word that the credential ended is heeded; so ask whether it is good only after this, or one
    * that ends in between would be missed.
    */
-  expect(note: SignedNote): Admission & { readonly listener: Listener } {
+  expect(note: Bearer): Admission & { readonly listener: Listener } {
     const credential = `${note.kind}:${note.credentialId}`
     const listener: Listener = { note, credential, socket: undefined, ended: false }
     const own = this.#byCredential.get(credential) ?? new Set()
     this.#byCredential.set(credential, own.add(listener))
-    for (const channel of channelsOf(note)) this.#enter(channel, listener)
+    for (const channel of this.#options.channelsOf(note)) this.#enter(channel, listener)
     return {
       listener,
       credential,
@@ -64,7 +67,7 @@ export class Audience {
     await Promise.all(
       [...byKind].map(async ([kind, group]) => {
         const asked = new Map(group.map(({ note }) => [nameOf(note), note]))
-        const found = new Set((await this.#checks[kind]([...asked.values()])).map(nameOf))
+        const found = new Set((await this.#options.checks[kind]([...asked.values()])).map(nameOf))
         for (const listener of group) {
           if (found.has(nameOf(listener.note))) good.add(listener)
           else this.#end(listener, 'credential_ended')
@@ -81,7 +84,7 @@ export class Audience {
       return
     }
     const open = [...this.listeners(listener.credential)].filter((other) => other.socket)
-    for (const oldest of open.slice(0, -socketsPerCredential)) this.#end(oldest, 'too_many')
+    for (const oldest of open.slice(0, -this.#options.mostPerCredential)) this.#end(oldest, 'too_many')
   }
 
   #end(listener: Listener, because: 'credential_ended' | 'too_many'): void {
@@ -95,7 +98,7 @@ export class Audience {
     const own = this.#byCredential.get(listener.credential)
     if (!own?.delete(listener)) return
     if (own.size === 0) this.#byCredential.delete(listener.credential)
-    for (const channel of channelsOf(listener.note)) {
+    for (const channel of this.#options.channelsOf(listener.note)) {
       const known = this.#halls.get(channel)
       known?.hall.listeners.delete(listener)
       if (known?.hall.listeners.size !== 0) continue
@@ -106,10 +109,10 @@ export class Audience {
 
   #enter(channel: string, listener: Listener): void {
     const known = this.#halls.get(channel)
-    const hall = known?.hall ?? new Hall((count) => this.#metrics.eventsDelivered.inc(count))
+    const hall = known?.hall ?? new Hall((count) => this.#options.metrics.eventsDelivered.inc(count))
     hall.listeners.add(listener)
     if (known) return
-    const leave = this.#channels.subscribe(channel, (text) => {
+    const leave = this.#options.channels.subscribe(channel, (text) => {
       // Who listens in the event's own workspace hears it there, and must not hear it twice.
       hall.tell(Buffer.from(text), channel.startsWith(approvals) ? workspaceOf(text) : undefined)
     })
@@ -128,7 +131,7 @@ export function approvalChannel(userId: string): string {
 }
 
 /** Only a person's own session hears of approvals in the person's other workspaces. */
-function channelsOf({ kind, userId, workspaceId }: SignedNote): string[] {
+export function channelsOf({ kind, userId, workspaceId }: Bearer): string[] {
   const own = workspaceChannel(workspaceId)
   return kind === 'session' ? [own, approvalChannel(userId)] : [own]
 }

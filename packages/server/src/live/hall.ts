@@ -1,8 +1,8 @@
-import type { SignedNote } from '../http/signed-url.ts'
+import type { Bearer } from '../http/signed-url.ts'
 import type { OpenSocket } from '../http/socket.ts'
 
 export interface Listener {
-  readonly note: SignedNote
+  readonly note: Bearer
   readonly credential: string
   socket: OpenSocket | undefined
   ended: boolean

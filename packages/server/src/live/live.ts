@@ -5,7 +5,7 @@ import { ApiError } from '../http/api-error.ts'
 import { type Bearer, signNote, verifyNote } from '../http/signed-url.ts'
 import type { Admission, SocketDoor } from '../http/socket.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
-import { Audience, approvalChannel, type LiveChecks, workspaceChannel } from './audience.ts'
+import { Audience, approvalChannel, channelsOf, type LiveChecks, workspaceChannel } from './audience.ts'
 import { Channels } from './channels.ts'
 import { Recheck } from './recheck.ts'
 import * as store from './store.ts'
@@ -25,6 +25,9 @@ export interface NewLiveEvent {
 const socketPath = '/api/v1/events/socket'
 const audienceName = 'live-socket'
 const removals = 'member-removed'
+/** In one process. A client that keeps one socket per window stays far below. */
+const socketsPerCredential = 20
+const streamsPerCredential = 100
 
 /**
  * Events to the sockets of every process. Nothing is kept: who was not there refetches. How it travels
@@ -36,6 +39,8 @@ export class Live {
   readonly #channels: Channels
   readonly #audience: Audience
   readonly #recheck: Recheck
+  readonly #streams: Audience
+  readonly #streamRecheck: Recheck
   /** Spares the database whoever tries a used address over and over. */
   readonly #spent = new ExpiringCache<true>(10_000)
   readonly socketDoor: SocketDoor
@@ -44,11 +49,19 @@ export class Live {
     const { redis, metrics, logger } = parts
     this.#parts = parts
     this.#channels = new Channels(redis)
-    this.#audience = new Audience({ channels: this.#channels, metrics, checks })
+    const shared = { channels: this.#channels, metrics, checks }
+    this.#audience = new Audience({ ...shared, channelsOf, mostPerCredential: socketsPerCredential })
     this.#recheck = new Recheck({ audience: this.#audience, redis, logger })
+    this.#streams = new Audience({
+      ...shared,
+      channelsOf: () => [],
+      mostPerCredential: streamsPerCredential,
+    })
+    this.#streamRecheck = new Recheck({ audience: this.#streams, redis, logger })
     this.#channels.subscribe(removals, (text) => {
       const [workspaceId, userId] = text.split(' ')
-      this.#recheck.ask(({ note }) => note.userId === userId && note.workspaceId === workspaceId)
+      for (const recheck of [this.#recheck, this.#streamRecheck])
+        recheck.ask(({ note }) => note.userId === userId && note.workspaceId === workspaceId)
     })
     this.socketDoor = { path: socketPath, admit: (token) => this.#admit(token) }
   }
@@ -64,23 +77,27 @@ export class Live {
   }
 
   /**
-   * Tells the sockets of a workspace. With a person, an `approval-*` event also reaches the person's sessions
-   * in other workspaces. Call it after the change is committed: who hears it reads at once. Never throws or
+   * Tells the sockets of a workspace. With persons, an `approval-*` event also reaches their sessions in other
+   * workspaces. Call it after the change is committed: who hears it reads at once. Never throws or
    * waits.
    */
-  publish(event: NewLiveEvent, { userId }: { userId?: string } = {}): void {
+  publish(event: NewLiveEvent, { userId = [] }: { userId?: string | readonly string[] } = {}): void {
     try {
       const { type, workspaceId, ...fields } = event
       const named = { type, id: randomUUID(), workspaceId, at: new Date().toISOString() }
       // Twice: named fields come first for who reads along, and no other field replaces one.
       const text = JSON.stringify({ ...named, ...fields, ...named })
       this.#channels.publish(workspaceChannel(workspaceId), text)
-      if (userId !== undefined && type.startsWith('approval-')) {
-        this.#channels.publish(approvalChannel(userId), text)
-      }
+      if (!type.startsWith('approval-')) return
+      for (const person of [userId].flat()) this.#channels.publish(approvalChannel(person), text)
     } catch (error) {
       this.#parts.logger.error({ err: error, type: event.type }, 'event not published')
     }
+  }
+
+  /** Calls back whenever a channel is woken, in whichever process; gives what ends it. Words can be lost. */
+  listen(channel: string, heard: () => void): () => void {
+    return this.#channels.subscribe(channel, heard)
   }
 
   /** Ends the waits on a channel, in every process. */
@@ -109,11 +126,30 @@ export class Live {
   }
 
   /**
-   * Word that a credential (`key:12`, `session:7`) ended or changed: its sockets stay only if it is still
-   * good.
+   * Word that a credential (`key:12`, `session:7`) ended or changed: its sockets and streams stay only if it
+   * is still good.
    */
   recheckCredential(credential: string): void {
-    this.#recheck.ask((listener) => listener.credential === credential, credential)
+    for (const recheck of [this.#recheck, this.#streamRecheck])
+      recheck.ask((listener) => listener.credential === credential, credential)
+  }
+
+  /**
+   * For a stream that may stay open only while its credential is good: `end` is called when that is over.
+   * Undefined when it is over already. Call `release` when the stream is gone.
+   */
+  async holdStream(bearer: Bearer, end: () => void): Promise<{ release(): void } | undefined> {
+    const { listener, opened, closed } = this.#streams.expect(bearer)
+    this.#streamRecheck.start()
+    try {
+      const good = await this.#streams.check([listener])
+      if (good.size === 0 || listener.ended) return undefined
+    } catch (error) {
+      closed()
+      throw error
+    }
+    opened({ send: () => false, end })
+    return { release: closed }
   }
 
   /** Tells every process that a person left a workspace. */

@@ -1,4 +1,8 @@
+import { fileURLToPath } from 'node:url'
 import { limits as defaultLimits, type Limit, type LimitName } from '@guildhall/contract'
+import { parseFetchAllow } from './address-rules.ts'
+import { type ModelConfig, parseModels } from './model-settings.ts'
+import { type Attempt, readSandbox, type SandboxSettings } from './sandbox-settings.ts'
 import { type KeyRing, parseKeyRing } from './secrets.ts'
 
 export interface IdentityProviderConfig {
@@ -41,6 +45,40 @@ export interface Config {
   workerPort: number
   /** The address in front of all workers, which the engine calls. */
   workerUrl: string
+  /** Where event streams are read; behind one balancer it is the public address. */
+  streamUrl: string
+  /** Exact `host:port` that may be fetched from although they are private or without https. */
+  fetchAllow: readonly string[]
+  fetchAllowCaFile: string | undefined
+  /** Host names that the tool http-request may call. */
+  httpToolAllow: readonly string[]
+  /** Whether workflows find the tools that tests are written for. */
+  devTools: boolean
+  /** How many runs of workflows advance at once in a workspace; more wait. */
+  runsPerWorkspace: number
+  /** After so many iterations of a loop, or with so many items for a foreach, a run fails. */
+  loopIterations: number
+  foreachItems: number
+  /** A module of the deployment with tools of its own. */
+  toolsModule: string | undefined
+  /** How long one expression of the tool transform-json may be computed. */
+  transformTimeoutMs: number
+  /** The folder with the skills that come with the service. */
+  catalogDirectory: string
+  /** Repositories that `npm run catalog:sync` brings into the catalog, as `url#ref`. */
+  catalogSources: readonly string[]
+  /** For the operator's own routes; without it there are none. */
+  operatorToken: string | undefined
+  startingCreditsMilliDs: number
+  defaultMaxCostMilliDs: number
+  /** Under which people's own provider keys are stored. */
+  encryptionKeys: KeyRing
+  models: readonly ModelConfig[]
+  sandbox: SandboxSettings
+  /** How long the events of ended executions are kept. */
+  eventDays: number
+  /** How long a stopping worker waits for what it runs. */
+  drainMs: number
   keyPeppers: KeyRing
   signingKeys: KeyRing
   authDev: boolean
@@ -64,7 +102,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 /** Reads the whole environment before it complains, so that an operator mends everything in one go. */
 export function readConfig(env: Environment): Config {
   const problems: string[] = []
-  const attempt = <T>(name: string, read: (value: string) => T, fallback?: T): T => {
+  const attempt: Attempt = <T>(name: string, read: (value: string) => T, fallback?: T): T => {
     const value = env[name]
     if (value === undefined || value === '') {
       if (fallback !== undefined) return fallback
@@ -106,6 +144,26 @@ export function readConfig(env: Environment): Config {
     restateIdentityKey: attempt('RESTATE_IDENTITY_KEY', (v) => v),
     workerPort: attempt('WORKER_PORT', readCount, 9080),
     workerUrl: attempt('WORKER_URL', readUrl, 'http://127.0.0.1:9080'),
+    streamUrl: attempt('STREAM_URL', readUrl, publicUrl),
+    fetchAllow: attempt('FETCH_ALLOW', parseFetchAllow, []),
+    fetchAllowCaFile: env['FETCH_ALLOW_CA'] || undefined,
+    httpToolAllow: attempt('HTTP_TOOL_ALLOW', readHosts, []),
+    runsPerWorkspace: attempt('RUNS_PER_WORKSPACE', readCount, 50),
+    loopIterations: attempt('LOOP_ITERATIONS', readCount, 1000),
+    foreachItems: attempt('FOREACH_ITEMS', readCount, 1000),
+    devTools: attempt('DEV_TOOLS', (v) => v === '1', false),
+    toolsModule: env['TOOLS_MODULE'] || undefined,
+    transformTimeoutMs: attempt('TRANSFORM_TIMEOUT_MS', readCount, 2000),
+    catalogDirectory: attempt('CATALOG_DIR', (v) => v, shippedCatalog),
+    catalogSources: attempt('CATALOG_SOURCES', readList, []),
+    operatorToken: env['OPERATOR_TOKEN'] || undefined,
+    startingCreditsMilliDs: attempt('STARTING_CREDITS', readDs, 0),
+    defaultMaxCostMilliDs: attempt('DEFAULT_MAX_COST', readDs, 500_000),
+    encryptionKeys: attempt('ENCRYPTION_KEYS', parseKeyRing),
+    models: attempt('MODELS', parseModels, []),
+    sandbox: readSandbox(attempt),
+    eventDays: attempt('EVENT_DAYS', readCount, 365),
+    drainMs: attempt('DRAIN_SECONDS', readCount, 25) * 1000,
     keyPeppers: attempt('KEY_PEPPERS', parseKeyRing),
     signingKeys: attempt('SIGNING_KEYS', parseKeyRing),
     authDev: attempt('AUTH_DEV', (v) => v === '1', false),
@@ -121,9 +179,17 @@ export function readConfig(env: Environment): Config {
     stopGraceMs: attempt('STOP_GRACE_MS', readCount, 5000),
   }
   if (production && config.authDev) problems.push('AUTH_DEV must not be set in production')
+  if (production && config.devTools) problems.push('DEV_TOOLS must not be set in production')
   if (production && env['LIMITS'] === 'off') problems.push('LIMITS=off is refused in production')
   if (problems.length > 0) throw new Error(`Configuration is incomplete:\n  ${problems.join('\n  ')}`)
   return config
+}
+
+const shippedCatalog = fileURLToPath(new URL('../../../../catalog', import.meta.url))
+
+function readDs(value: string): number {
+  if (!/^\d+(\.\d{1,3})?$/.test(value)) throw new Error('must be an amount of Ds with at most three decimals')
+  return Math.round(Number(value) * 1000)
 }
 
 function readUrl(value: string): string {
@@ -144,6 +210,15 @@ function readCount(value: string): number {
 
 function readList(value: string): string[] {
   return value.split(',').flatMap((part) => part.trim() || [])
+}
+
+/** As URLs write them, so that comparing is enough. */
+function readHosts(value: string): string[] {
+  return readList(value).map((host) => {
+    const name = URL.canParse(`https://${host}`) ? new URL(`https://${host}`).hostname : ''
+    if (name !== host.toLowerCase() || name.includes('*')) throw new Error(`"${host}" is not a host name`)
+    return name.replace(/^\[|\]$/g, '')
+  })
 }
 
 function readProviders(value: string): IdentityProviderConfig[] {

@@ -15,7 +15,8 @@ export interface HotStatement {
 
 const probeEveryMs = 200
 const probeTimeoutMs = 800
-const connectTimeoutMs = 800
+/** For a connection, be it a new one or one that others still use. Away, nobody waits: see `#connect`. */
+const connectTimeoutMs = 10_000
 /** Ends a statement that hangs although the server answers probes; kept by the server, so no timer here. */
 const statementTimeoutMs = 15_000
 const retryableStates = new Set(['40001', '40P01'])
@@ -29,6 +30,7 @@ export class Database {
   readonly db: Db
   readonly #pool: pg.Pool
   readonly #inUse = new Set<pg.PoolClient>()
+  readonly #waiting = new Set<(away: Error) => void>()
   readonly #logger: Logger
   readonly #url: string
   #available = true
@@ -55,7 +57,9 @@ export class Database {
     this.#pool.on('connect', (client) => client.on('error', () => {}))
     this.#pool.on('acquire', (client) => this.#inUse.add(client))
     this.#pool.on('release', (_error, client) => this.#inUse.delete(client))
-    this.db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: this.#pool }) })
+    const { options: poolOptions } = this.#pool
+    const pool = { options: poolOptions, connect: () => this.#connect(), end: () => this.#pool.end() }
+    this.db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
     this.#schedule(0)
   }
 
@@ -64,8 +68,33 @@ export class Database {
   }
 
   async hot<Row extends object>(statement: HotStatement, values: unknown[]): Promise<Row[]> {
-    const result = await this.#pool.query<Row>({ name: statement.name, text: statement.text, values })
-    return result.rows
+    const client = await this.#connect()
+    let broken: Error | undefined
+    try {
+      const result = await client.query<Row>({ name: statement.name, text: statement.text, values })
+      return result.rows
+    } catch (error) {
+      broken = isDatabaseAway(error) ? (error as Error) : undefined
+      throw error
+    } finally {
+      client.release(broken)
+    }
+  }
+
+  /** Many may wait for their turn while the server answers; once it is away all of them are told at once. */
+  #connect(): Promise<pg.PoolClient> {
+    return new Promise((resolve, reject) => {
+      const giveUp = (away: Error) => reject(away)
+      this.#waiting.add(giveUp)
+      this.#pool
+        .connect()
+        .then((client) => {
+          // Nobody waits for it any more.
+          if (!this.#waiting.has(giveUp)) return client.release()
+          resolve(client)
+        }, reject)
+        .finally(() => this.#waiting.delete(giveUp))
+    })
   }
 
   /** Runs the work again when PostgreSQL gave it up for a deadlock or a serialization failure. */
@@ -112,6 +141,8 @@ export class Database {
         this.#available = false
       }
       for (const client of this.#inUse) void client.end().catch(() => {})
+      for (const giveUp of this.#waiting) giveUp(new Error('Connection terminated: PostgreSQL is away'))
+      this.#waiting.clear()
     } finally {
       this.#probing = false
     }
@@ -164,4 +195,9 @@ export function isDatabaseAway(error: unknown): boolean {
   return /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client was closed|not queryable|driver has already been destroyed/.test(
     message,
   )
+}
+
+/** Whether a lock that was asked for without waiting is held by somebody else. */
+export function isLocked(error: unknown): boolean {
+  return stateOf(error) === '55P03'
 }

@@ -44,6 +44,12 @@ export function createMetrics() {
       help: 'Unknown pairing codes that people typed; a steep rise is somebody guessing',
       registers,
     }),
+    executionsEnded: new Counter({
+      name: 'guildhall_executions_ended_total',
+      help: 'Executions that ended, by stop reason',
+      labelNames: ['reason'],
+      registers,
+    }),
     openSockets: new Gauge({
       name: 'guildhall_open_sockets',
       help: 'Event sockets open at this moment',
@@ -57,6 +63,17 @@ export function createMetrics() {
     droppedSockets: new Counter({
       name: 'guildhall_dropped_sockets_total',
       help: 'Sockets that the service ended, by reason',
+      labelNames: ['reason'],
+      registers,
+    }),
+    openStreams: new Gauge({
+      name: 'guildhall_open_streams',
+      help: 'Event streams open at this moment',
+      registers,
+    }),
+    droppedStreams: new Counter({
+      name: 'guildhall_dropped_streams_total',
+      help: 'Event streams that the service cut off, by reason',
       labelNames: ['reason'],
       registers,
     }),

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { access, constants, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { access, constants, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import {
   type BlobStore,
+  importKey,
   isChecksum,
   keyOf,
   keyPrefix,
@@ -10,6 +11,7 @@ import {
   listedAtOnce,
   measure,
   type OpenedBlob,
+  readCapped,
   readVerified,
 } from './storage.ts'
 
@@ -107,6 +109,21 @@ export function createDirectoryStore(root: string): BlobStore {
         }
       }
       return found
+    },
+
+    async readImport(workspaceId, name, maxBytes) {
+      const path = join(root, importKey(workspaceId, name))
+      // Who may write here is the operator's business; a link that leads elsewhere is not followed all the same.
+      const real = await presentOnly(realpath(path))
+      if (real === undefined || real !== join(await realpath(root), importKey(workspaceId, name)))
+        return undefined
+      const file = await open(real, 'r')
+      try {
+        if (!(await file.stat()).isFile()) return undefined
+        return await readCapped(file.createReadStream(), maxBytes)
+      } finally {
+        await file.close()
+      }
     },
 
     check: () => access(root, constants.R_OK | constants.W_OK | constants.X_OK),

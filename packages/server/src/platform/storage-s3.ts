@@ -14,6 +14,7 @@ import {
 import type { S3Config } from './config.ts'
 import {
   type BlobStore,
+  importKey,
   isChecksum,
   keyOf,
   keyPrefix,
@@ -21,6 +22,7 @@ import {
   listedAtOnce,
   measure,
   type OpenedBlob,
+  readCapped,
   readVerified,
 } from './storage.ts'
 
@@ -109,6 +111,12 @@ export function createS3Store(config: S3Config): BlobStore {
         if (!page.IsTruncated) break
       }
       return found
+    },
+
+    async readImport(workspaceId, name, maxBytes) {
+      const Key = importKey(workspaceId, name)
+      const object = await client.send(new GetObjectCommand({ Bucket, Key })).catch(absent)
+      return object && readCapped(object.Body as Readable, maxBytes)
     },
 
     async check() {

@@ -38,6 +38,11 @@ export interface BlobStore {
   delete(checksums: readonly string[]): Promise<void>
   /** In the order of checksums, those after the given one; fewer than the limit means the end. */
   list(after?: string, limit?: number): Promise<ListedBlob[]>
+  /**
+   * What an operator laid into the import folder of a workspace, apart from all blobs. The name is a clean relative
+   * path; whoever calls has judged it.
+   */
+  readImport(workspaceId: string, name: string, maxBytes: number): Promise<Buffer | undefined>
   /** Throws when the store cannot be reached. */
   check(): Promise<void>
 }
@@ -93,6 +98,16 @@ export function measure(bytes: Bytes, maxBytes: number): Measure {
     }
   }
   return { chunks: pass(), checksum: () => hash.copy().digest('hex'), sizeBytes: () => sizeBytes }
+}
+
+export function importKey(workspaceId: string, name: string): string {
+  return `imports/${workspaceId}/${name}`
+}
+
+export async function readCapped(stream: Readable, maxBytes: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of measure(stream, maxBytes).chunks) chunks.push(chunk)
+  return Buffer.concat(chunks)
 }
 
 export async function readVerified(

@@ -30,3 +30,36 @@ export function startSweeps(
   timer.unref()
   return { stop: () => clearInterval(timer) }
 }
+
+/** What every process looks after about once a second, because whoever should have done it may be dead. */
+export interface Tending {
+  readonly name: string
+  run(): Promise<void>
+}
+
+const tendEveryMs = 1000
+
+export function startTending(
+  parts: { database: Database; logger: Logger },
+  tasks: readonly Tending[],
+): { stop(): void } {
+  let stopped = false
+  let timer: NodeJS.Timeout
+  const next = () => {
+    if (!stopped) timer = setTimeout(() => void runAll(), tendEveryMs * (0.75 + Math.random() / 2)).unref()
+  }
+  const runAll = async () => {
+    for (const { name, run } of tasks) {
+      if (stopped || !parts.database.available) continue
+      await run().catch((error) => parts.logger.warn({ err: error, name }, 'tending failed; it runs again'))
+    }
+    next()
+  }
+  next()
+  return {
+    stop: () => {
+      stopped = true
+      clearTimeout(timer)
+    },
+  }
+}

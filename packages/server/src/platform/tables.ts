@@ -1,182 +1,31 @@
 import type { ColumnType, Generated } from 'kysely'
+import type { AccessTables, OptionalTime, Time } from './access-tables.ts'
 
-/** The tables as the migrations make them. Timestamps are read as ISO 8601 text with milliseconds. */
-type Time = ColumnType<string, string | Date | undefined, string | Date>
-type OptionalTime = ColumnType<string | null, string | Date | null | undefined, string | Date | null>
+export type { GrantMode, Mode, Role } from './access-tables.ts'
 
-export type Mode = 'byokmode' | 'paygmode' | 'basedmode'
-export type Role = 'owner' | 'member'
-export type GrantMode = 'persistent' | 'session' | 'one_time'
+export type LedgerKind = 'grant' | 'reserve' | 'settle' | 'release' | 'refund' | 'adjust'
+export type LedgerPlace = 'issued' | 'available' | 'reserved' | 'spent'
 
-export interface Tables {
-  migrations: { name: string; applied_at: Time }
-  users: {
-    id: Generated<string>
-    email: string | null
-    email_verified: Generated<boolean>
-    name: string | null
-    mode: Mode
-    created_at: Time
-  }
-  user_identities: { issuer: string; subject: string; user_id: string }
-  workspaces: {
-    id: Generated<string>
-    name: string | null
-    kind: 'personal' | 'team'
-    created_at: Time
-  }
-  workspace_members: { workspace_id: string; user_id: string; role: Role; joined_at: Time }
-  sessions: {
-    id: Generated<number>
-    token_hash: Buffer
-    user_id: string
-    workspace_id: string
-    created_at: Time
-    expires_at: Time
-  }
-  sign_in_codes: { code_hash: Buffer; user_id: string; challenge: string | null; expires_at: Time }
-  api_keys: {
-    id: Generated<number>
-    workspace_id: string
-    user_id: string
-    label: string
-    hint: string | null
-    scopes: Generated<string[]>
-    activated_at: OptionalTime
-    created_via: 'pairing' | 'manual'
-    client_label: string | null
-    client_ua: string | null
-    client_ip: string | null
-    created_at: Time
-    expires_at: OptionalTime
-    spend_limit_milli_ds: number | null
-    last_used_at: OptionalTime
-    last_used_ip: string | null
-    claim_before: OptionalTime
-    revoked_at: OptionalTime
-    revoked_because: 'revoked' | 'leak_reported' | null
-  }
-  api_key_secrets: {
-    secret_hash: Buffer
-    pepper_version: number
-    key_id: number
-    expires_at: OptionalTime
-  }
-  activations: {
-    id: Generated<number>
-    device_code_hash: Buffer
-    user_code: string
-    status: Generated<'pending' | 'approved' | 'denied' | 'consumed'>
-    client_label: string
-    client_ua: string
-    client_ip: string
-    client_network: string
-    created_at: Time
-    expires_at: Time
-    decided_by: string | null
-    decided_at: OptionalTime
-    key_id: number | null
-    seen_by: string | null
-  }
-  code_misses: { user_id: string; missed_at: Time }
-  idempotency_keys: {
-    caller: string
-    idempotency_key: string
-    request_hash: Buffer
-    answer: unknown
-    resource_id: string | null
-    created_at: Time
-  }
-  approval_requests: {
-    id: string
-    kind: 'consent' | 'permission'
-    key_id: number
-    user_id: string
-    workspace_id: string
-    scopes: string[]
-    mode: GrantMode | null
-    reason: string | null
-    action: unknown
-    link_code: string | null
-    same_as: Buffer
-    status: Generated<'pending' | 'granted' | 'denied'>
-    granted_mode: GrantMode | null
-    granted_until: OptionalTime
-    deny_reason: string | null
-    created_at: Time
-    expires_at: Time
-    decided_at: OptionalTime
-  }
-  grants: {
-    id: Generated<number>
-    key_id: number
-    workspace_id: string
-    scope: string
-    mode: 'session' | 'one_time'
-    request_id: string | null
-    bound_method: string | null
-    bound_path: string | null
-    bound_body_sha256: string | null
-    created_at: Time
-    expires_at: Time
-    consumed_at: OptionalTime
-  }
-  passkeys: {
-    id: string
-    user_id: string
-    public_key: Buffer
-    counter: number
-    transports: Generated<string[]>
-    backed_up: boolean
-    name: string
-    created_at: Time
-    last_used_at: OptionalTime
-  }
-  passkey_challenges: {
-    challenge_hash: Buffer
-    user_id: string
-    purpose: string
-    subject_hash: Buffer
-    expires_at: Time
-  }
-  oauth_clients: {
-    id: string
-    user_id: string
-    name: string
-    redirect_uris: string[]
-    secret_hash: Buffer | null
-    created_at: Time
-  }
-  oauth_records: {
-    id: Generated<number>
-    model: string
-    id_hash: Buffer
-    payload: ColumnType<Record<string, unknown>, string, string>
-    grant_id: string | null
-    client_id: string | null
-    user_id: string | null
-    workspace_id: string | null
-    consumed_at: OptionalTime
-    expires_at: Time
-  }
-  profiles: {
-    user_id: string
-    bio: string | null
-    timezone: string | null
-    facts: ColumnType<Record<string, string>, string, string>
-    updated_at: Time
-  }
-  used_addresses: { id: string; expires_at: Time }
-  activity: {
-    id: Generated<number>
-    workspace_id: string | null
-    user_id: string | null
-    api_key_id: number | null
-    actor_kind: 'session' | 'key' | 'oauth' | 'anonymous'
-    type: string
-    details: ColumnType<Record<string, unknown>, string, never>
-    at: Time
-  }
+type ExecutionStatus = 'idle' | 'working' | 'completed' | 'failed'
+export type StopReason = 'end_turn' | 'interrupt' | 'limit_reached' | 'error'
+
+export type WorkflowRunStatus =
+  | 'launching'
+  | 'void'
+  | 'running'
+  | 'suspended'
+  | 'success'
+  | 'failed'
+  | 'canceled'
+
+export interface SkillWarning {
+  code: string
+  path?: string
+  message: string
+}
+
+/** The tables as the migrations make them. */
+export interface Tables extends AccessTables {
   blobs: { checksum: string; size_bytes: number; touched_at: Time }
   artifacts: {
     id: string
@@ -191,5 +40,214 @@ export interface Tables {
     created_by: string
     created_at: Time
   }
-  artifact_files: { artifact_id: string; path: string; size_bytes: number; checksum: string }
+  bundles: { checksum: string; files_count: number; size_bytes: number; touched_at: Time }
+  bundle_files: { bundle_checksum: string; path: string; size_bytes: number; checksum: string }
+  executions: {
+    id: Generated<number>
+    execution_id: string
+    workspace_id: string
+    user_id: string
+    api_key_id: number | null
+    status: ExecutionStatus
+    stop_reason: StopReason | null
+    error_code: string | null
+    skill_id: number
+    skill_slug: string
+    skill_name: string
+    skill_version: number
+    bundle_checksum: string
+    source: string
+    interface: string
+    input_text: string
+    attachments_checksum: string | null
+    max_cost_milli_ds: number | null
+    reserved_milli_ds: Generated<number>
+    cost_milli_ds: Generated<number>
+    input_tokens: Generated<number>
+    output_tokens: Generated<number>
+    summary: string | null
+    parent_execution_id: string | null
+    trace_id: string
+    workflow_run_id: string | null
+    awakeable_id: string | null
+    step_key: string | null
+    last_sequence: Generated<number>
+    last_batch: Generated<number>
+    attempt: Generated<number>
+    worker_id: string | null
+    lease_until: OptionalTime
+    process_gone_at: OptionalTime
+    queued_at: OptionalTime
+    created_at: Time
+    started_at: OptionalTime
+    completed_at: OptionalTime
+  }
+  execution_events: { execution_id: number; sequence: number; type: string; payload: string; at: Time }
+  traces: {
+    id: string
+    workspace_id: string
+    kind: 'execution' | 'chat'
+    title: string
+    status: string
+    user_id: string
+    api_key_id: number | null
+    agent_slug: string | null
+    execution_id: string | null
+    trace_key: string
+    total_cost_milli_ds: Generated<number>
+    started_at: Time
+    last_activity_at: Time
+  }
+  provider_keys: {
+    user_id: string
+    provider: 'anthropic' | 'openai-compatible'
+    base_url: string
+    hint: string
+    key_version: number
+    sealed: Buffer
+    created_at: Time
+  }
+  credit_accounts: {
+    user_id: string
+    available_milli_ds: Generated<number>
+    reserved_milli_ds: Generated<number>
+    spent_milli_ds: Generated<number>
+  }
+  ledger: {
+    id: Generated<number>
+    user_id: string
+    kind: LedgerKind
+    source: LedgerPlace
+    target: LedgerPlace
+    amount_milli_ds: number
+    workspace_id: string | null
+    execution_id: string | null
+    key_id: number | null
+    note: string | null
+    at: Time
+  }
+  reservations: {
+    execution_id: string
+    user_id: string
+    workspace_id: string
+    key_id: number | null
+    amount_milli_ds: number
+    limited_by: 'max_cost' | 'balance' | 'key_limit'
+    charged_milli_ds: number | null
+    created_at: Time
+    closed_at: OptionalTime
+  }
+  workspace_slots: { workspace_id: string; execution_id: number | null }
+  skills: {
+    id: Generated<number>
+    workspace_id: string
+    slug: string
+    latest_version: number
+    uninstalled_at: OptionalTime
+  }
+  skill_versions: {
+    id: Generated<number>
+    workspace_id: string
+    skill_id: number
+    version_number: number
+    bundle_checksum: string
+    name: string
+    description: string
+    category: string
+    prompt: string
+    allowed_tools: string[]
+    scopes: string[]
+    repository: string | null
+    commit_hash: string | null
+    warnings: ColumnType<SkillWarning[], string, string>
+    note: string | null
+    created_by: string
+    created_at: Time
+  }
+  catalog_skills: {
+    slug: string
+    source: string
+    repository: string
+    commit_hash: string
+    bundle_checksum: string
+    name: string
+    description: string
+    category: string
+    prompt: string
+    author: string
+    version: string
+    allowed_tools: string[]
+    scopes: string[]
+  }
+  catalog_categories: { id: string; count: number }
+  catalog_state: { one: Generated<boolean>; revision: number }
+  agents: {
+    workspace_id: string
+    slug: string
+    name: string
+    description: string
+    instructions: string
+    model: string | null
+    is_primary: Generated<boolean>
+    tools: Generated<string[]>
+    skills: Generated<string[]>
+    version_number: Generated<number>
+    created_at: Time
+    updated_at: Time
+  }
+  workflows: {
+    id: Generated<number>
+    workspace_id: string
+    slug: string
+    definition_id: string
+    name: string
+    description: string
+    category: string
+    requires_connector: string | null
+    definition: string
+    bundle_checksum: string
+    installed_by: string
+    installed_at: Time
+  }
+  workflow_definitions: { checksum: string; definition: string }
+  workflow_runs: {
+    id: Generated<number>
+    run_id: string
+    workspace_id: string
+    workflow_id: string
+    workflow_slug: string
+    definition_id: string
+    definition_checksum: string
+    user_id: string
+    api_key_id: number | null
+    conversation_id: string | null
+    source: string
+    status: WorkflowRunStatus
+    inputs: ColumnType<unknown, string, string>
+    result: ColumnType<unknown, string | null | undefined, string | null>
+    error: ColumnType<unknown, string | null | undefined, string | null>
+    parent_run_id: string | null
+    reuse: ColumnType<unknown, string | null, string | null>
+    queued_at: OptionalTime
+    advancing: Generated<boolean>
+    invocation_id: string | null
+    pauses: Generated<number>
+    resume_id: string | null
+    resume_key: string | null
+    resume_data: ColumnType<unknown, string | null, string | null>
+    resumed_at: OptionalTime
+    resume_taken_at: OptionalTime
+    left_at: OptionalTime
+    launched_at: Time
+    updated_at: Time
+    ended_at: OptionalTime
+    version: Generated<number>
+  }
+  workflow_steps: {
+    run_id: string
+    step_id: string
+    position: number[]
+    record: ColumnType<unknown, string, string>
+    revision: number
+  }
 }

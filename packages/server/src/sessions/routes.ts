@@ -30,7 +30,7 @@ export function sessionHandlers(config: Config, check: SessionCheck) {
         return { location: back.href }
       }
       const identity = await signIn.finish(note, query)
-      const user = await signInUser(deps.database, identity)
+      const user = await signInUser(deps, identity)
       const code = mintSecret('signIn')
       await store.insertSignInCode(
         deps.database.db,
@@ -55,7 +55,7 @@ export function sessionHandlers(config: Config, check: SessionCheck) {
       if (!deps.config.authDev) throw new ApiError('NOT_FOUND')
       const email = body.email.trim().toLowerCase()
       const identity = { issuer: developmentIssuer, subject: email, email, emailVerified: true, name: null }
-      const user = await signInUser(deps.database, identity, body.mode)
+      const user = await signInUser(deps, identity, body.mode)
       return deps.database.transaction((tx) => openSession(tx, user))
     },
 

@@ -1,4 +1,5 @@
 import { fullAccess } from '@guildhall/contract'
+import { openAccount } from '../billing/billing.ts'
 import type { Deps } from '../deps.ts'
 import type { Principal } from '../http/principal.ts'
 import type { Db, Tx } from '../platform/database.ts'
@@ -94,8 +95,12 @@ export function onSessionChanged(redis: Deps['redis'], heard: (credential: strin
   return redis.subscribe(endedChannel, heard)
 }
 
-/** The account behind an identity; made, with its personal workspace, the first time it is seen. */
-export async function signInUser(database: Deps['database'], identity: Identity, mode?: Mode): Promise<User> {
+/** The account behind an identity; made, with its workspace and its credits, the first time it is seen. */
+export async function signInUser(
+  { database, config }: Pick<Deps, 'database' | 'config'>,
+  identity: Identity,
+  mode?: Mode,
+): Promise<User> {
   for (;;) {
     const known = await findUserByIdentity(database.db, identity.issuer, identity.subject)
     if (known) {
@@ -108,6 +113,7 @@ export async function signInUser(database: Deps['database'], identity: Identity,
         const user = await createUser(tx, identity, mode)
         if (!user) throw new LostRace()
         await createPersonalWorkspace(tx, user.id)
+        await openAccount(tx, config, user.id)
         return user
       })
       .catch((error) => {

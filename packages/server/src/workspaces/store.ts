@@ -101,6 +101,11 @@ export async function listMembers(
   return query.execute()
 }
 
+export async function listMemberIds(db: Db, workspaceId: string): Promise<string[]> {
+  const query = db.selectFrom('workspace_members').select('user_id').where('workspace_id', '=', workspaceId)
+  return (await query.execute()).map(({ user_id }) => user_id)
+}
+
 /** Locks the workspace, so that members are counted and owners kept by one change at a time. */
 export async function lockWorkspace(tx: Tx, workspaceId: string) {
   return tx
@@ -151,4 +156,39 @@ export async function deleteMember(tx: Tx, workspaceId: string, userId: string):
     .where('workspace_id', '=', workspaceId)
     .where('user_id', '=', userId)
     .execute()
+}
+
+/** The one place of a workspace where an execution can work; made when it is first asked for. */
+export async function lockSlot(tx: Tx, workspaceId: string, how: 'share' | 'update') {
+  const find = () => {
+    const query = tx
+      .selectFrom('workspace_slots')
+      .select('execution_id')
+      .where('workspace_id', '=', workspaceId)
+    return (how === 'share' ? query.forShare() : query.forUpdate()).executeTakeFirst()
+  }
+  const found = await find()
+  if (found) return found
+  await tx
+    .insertInto('workspace_slots')
+    .values({ workspace_id: workspaceId, execution_id: null })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+  return (await find()) ?? { execution_id: null }
+}
+
+export async function updateSlot(tx: Tx, workspaceId: string, executionId: number | null): Promise<void> {
+  await tx
+    .updateTable('workspace_slots')
+    .set({ execution_id: executionId })
+    .where('workspace_id', '=', workspaceId)
+    .execute()
+}
+
+export async function findSlot(db: Db, workspaceId: string) {
+  return db
+    .selectFrom('workspace_slots')
+    .select('execution_id')
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst()
 }

@@ -6,7 +6,7 @@ import { isUuid } from '../platform/ids.ts'
 import { lockUser } from '../users/users.ts'
 import * as store from './store.ts'
 
-export { findPersonalWorkspace, listWorkspaces } from './store.ts'
+export { findPersonalWorkspace, listMemberIds, listWorkspaces } from './store.ts'
 
 /** The workspace as one of its members sees it; undefined alike for a foreign and an unknown one. */
 export async function findWorkspace(database: Database, workspaceId: string, userId: string) {
@@ -32,6 +32,33 @@ export async function requireRoomForWorkspace(tx: Tx, userId: string): Promise<v
     message: `A person can belong to at most ${workspacesPerUser} workspaces`,
     details: { limit: workspacesPerUser },
   })
+}
+
+/**
+ * Holds the workspace as it is while something in it is changed that a running execution relies on: until the
+ * transaction ends none can start. False when one is working now.
+ */
+export async function shareSlot(tx: Tx, workspaceId: string): Promise<boolean> {
+  return (await store.lockSlot(tx, workspaceId, 'share')).execution_id === null
+}
+
+/** As of now; only taking it makes sure. */
+export async function isSlotFree(tx: Tx, workspaceId: string): Promise<boolean> {
+  return (await store.findSlot(tx, workspaceId))?.execution_id == null
+}
+
+/** Takes the workspace's one place for an execution; false when it is taken. */
+export async function takeSlot(tx: Tx, workspaceId: string, executionRowId: number): Promise<boolean> {
+  const { execution_id } = await store.lockSlot(tx, workspaceId, 'update')
+  if (execution_id !== null) return false
+  await store.updateSlot(tx, workspaceId, executionRowId)
+  return true
+}
+
+/** Gives the place back, if it is this execution that has it. */
+export async function freeSlot(tx: Tx, workspaceId: string, executionRowId: number): Promise<void> {
+  const { execution_id } = await store.lockSlot(tx, workspaceId, 'update')
+  if (execution_id === executionRowId) await store.updateSlot(tx, workspaceId, null)
 }
 
 export function describeWorkspace(row: store.WorkspaceRow, currentId: string) {

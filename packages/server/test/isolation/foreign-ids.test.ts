@@ -13,7 +13,8 @@ let caller: Person
 let other: Person
 
 beforeAll(async () => {
-  house = await openHouse({ DATABASE_URL: await createDatabase() })
+  // No run may advance here: a launch waits, and needs no engine.
+  house = await openHouse({ DATABASE_URL: await createDatabase(), RUNS_PER_WORKSPACE: '0' })
   caller = await house.newPerson()
   other = await house.newPerson()
 })
@@ -49,6 +50,23 @@ const makers: Record<string, () => Promise<{ foreign: string; missing: string }>
     foreign: await otherRequest(),
     missing: `permission_${neverWas.uuid}`,
   }),
+  'agents :agentId': async () => {
+    await house.call('POST', '/api/v1/agents', { token: other.token, body: { slug: 'not-yours' } })
+    return { foreign: `${other.workspaceId}:not-yours`, missing: `${neverWas.uuid}:not-yours` }
+  },
+  'workflows :slug': async () => {
+    await installAsOther('not-yours')
+    return { foreign: 'not-yours', missing: 'never-was' }
+  },
+  'workflows :id': async () => {
+    await installAsOther('not-yours')
+    return { foreign: `${other.workspaceId}:not-yours`, missing: `${neverWas.uuid}:not-yours` }
+  },
+  'workflows :runId': async () => {
+    await installAsOther('not-yours')
+    const answer = await house.call('POST', '/api/v1/workflows/not-yours/launch', { token: other.token })
+    return { foreign: answer.body.runId, missing: `run_${neverWas.uuid}` }
+  },
   'approvals :id': async () => ({ foreign: await otherRequest(), missing: `permission_${neverWas.uuid}` }),
   'artifacts :id': async () => {
     const answer = await house.call('POST', '/api/v1/artifacts', {
@@ -57,7 +75,40 @@ const makers: Record<string, () => Promise<{ foreign: string; missing: string }>
     })
     return { foreign: answer.body.id, missing: `artifact_${neverWas.uuid}` }
   },
+  'skills :slug': foreignSkill,
+  // A skill of somebody's library is nothing of the marketplace's.
+  'marketplace :slug': foreignSkill,
+  'executions :slug': foreignSkill,
+  'executions :executionId': foreignExecution,
   'workspaces :userId': async () => ({ foreign: other.userId, missing: neverWas.uuid }),
+}
+
+async function foreignSkill() {
+  const content = '---\nname: not-yours\ndescription: Is not for others.\n---\nKeep out.\n'
+  const artifact = await house.call('POST', '/api/v1/artifacts', {
+    token: other.token,
+    body: { type: 'skill', files: [{ path: 'SKILL.md', content }] },
+  })
+  const answer = await house.call('POST', '/api/v1/skills/not-yours/install', {
+    token: other.token,
+    body: { artifactId: artifact.body.id },
+  })
+  return { foreign: answer.body.slug, missing: 'never-was' }
+}
+
+async function installAsOther(slug: string): Promise<void> {
+  const graph = [{ type: 'tool', id: 'ask', toolId: 'ask-human' }]
+  const body = { id: slug, inputSchema: {}, outputSchema: {}, graph }
+  await house.call('POST', `/api/v1/workflows/${slug}/install`, { token: other.token, body })
+}
+
+async function foreignExecution() {
+  const { foreign: skill_slug } = await foreignSkill()
+  const answer = await house.call('POST', '/api/v1/executions', {
+    token: other.token,
+    body: { skill_slug, input: 'not yours' },
+  })
+  return { foreign: answer.body.id, missing: `exec_${neverWas.uuid}` }
 }
 
 async function askAsOther(path: string, body: unknown) {
@@ -73,14 +124,21 @@ async function otherRequest(): Promise<string> {
 
 const bodies: Record<string, unknown> = {
   updateKey: { label: 'mine now' },
+  updateAgent: { name: 'mine now' },
   approveConsent: { scopes: ['profile:read'] },
+  runSkill: { input: 'mine now' },
+  rerunExecution: { input: 'mine now' },
+  postExecutionEvents: { events: [{ type: 'user.interrupt' }] },
 }
-/** Parameters that name no row, with a value that is good everywhere. */
-const notIds: Record<string, string> = { scope: 'profile:read' }
+/** Parameters that name no row, or one of what another parameter names, with a value that is good everywhere. */
+const notIds: Record<string, string> = { scope: 'profile:read', provider: 'anthropic', versionNumber: '1' }
+
+/** Makes what it names, so there is nothing of anybody else's to find. */
+const makesWhatItNames = ['installWorkflow']
 
 const withIds = Object.entries<Route>(routes).flatMap(([name, route]) =>
   [...route.path.matchAll(/:(\w+)/g)]
-    .filter(([, parameter = '']) => !(parameter in notIds))
+    .filter(([, parameter = '']) => !(parameter in notIds) && !makesWhatItNames.includes(name))
     .map(([, parameter]) => ({ name, route, maker: `${route.tag} :${parameter}` })),
 )
 
@@ -108,17 +166,24 @@ describe.each(withIds)('$name ($maker)', ({ name, route, maker }) => {
 test('lists show nothing of other people', async () => {
   const { id } = await house.newKey(other, { label: 'not yours' })
   const team = await house.newTeam(other, 'Not yours')
+  const { foreign: slug } = await foreignSkill()
+  const { foreign: executionId } = await foreignExecution()
   for (const path of [
     '/api/v1/keys',
     '/api/v1/passkeys',
     '/api/v1/workspaces',
     '/api/v1/workspaces/current/members',
+    '/api/v1/executions',
+    '/api/v1/skills',
+    '/api/v1/artifacts',
   ]) {
     const answer = await house.call('GET', path, { token: caller.token })
     expect(answer.status).toBe(200)
     expect(answer.text).not.toContain(other.userId)
     expect(answer.text).not.toContain(team)
     expect(answer.text).not.toContain('not yours')
+    expect(answer.text).not.toContain(slug)
+    expect(answer.text).not.toContain(executionId)
     expect(answer.text).not.toContain(`"id":${id},`)
   }
 })

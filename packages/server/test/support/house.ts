@@ -46,6 +46,7 @@ export async function createDatabase(): Promise<string> {
 const secrets = {
   KEY_PEPPERS: `1:${randomBytes(32).toString('base64url')}`,
   SIGNING_KEYS: `1:${randomBytes(32).toString('base64url')}`,
+  ENCRYPTION_KEYS: `1:${randomBytes(32).toString('base64url')}`,
 }
 
 function testConfig(env: Record<string, string>): Config {

@@ -1,0 +1,188 @@
+import { spawn } from 'node:child_process'
+import { Agent, request } from 'node:http'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+import pg from 'pg'
+import { startStack } from '../stack/start.ts'
+
+/**
+ * Runs of a workflow of three tools, mapped in between, against the same three steps written by hand as a bare workflow
+ * of the engine: one engine, one PostgreSQL, interleaved in one run. `carried` are runs that are recorded already and
+ * handed to the engine directly, as the bare ones are; `launched` come through the API, each with its own request.
+ */
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    runs: { type: 'string', default: '500' },
+    clients: { type: 'string', default: '50' },
+    'figures-only': { type: 'boolean', default: false },
+  },
+})
+const runsPerRound = Number(options.runs)
+const clients = Number(options.clients)
+const requiredRatio = 0.7
+const aimRatio = 0.85
+
+let refused = 0
+
+const mapping = (id: string) => ({
+  type: 'mapping',
+  id,
+  mapConfig: '{"n":{"initData":true,"path":"n"},"line":{"template":"run $' + '{initData.n}"}}',
+})
+const graph = [1, 2, 3].flatMap((n) => [mapping(`m${n}`), { type: 'tool', id: `s${n}`, toolId: 'echo' }])
+const definition = { id: 'line', inputSchema: {}, outputSchema: {}, graph }
+
+const stack = await startStack({
+  limits: 'off',
+  env: { RUNS_PER_WORKSPACE: '100000', LOG_LEVEL: 'warn' },
+})
+const bare = spawn(process.execPath, [join(import.meta.dirname, 'bare-workflow.ts')], {
+  env: { ...process.env, RESTATE_IDENTITY_KEY: stack.env['RESTATE_IDENTITY_KEY'] },
+  stdio: ['ignore', 'pipe', 'inherit'],
+})
+const database = new pg.Pool({ connectionString: stack.databaseUrl, max: 2 })
+const agent = new Agent({ keepAlive: true, maxSockets: clients })
+try {
+  const barePort = await new Promise((resolve) =>
+    createInterface({ input: bare.stdout }).once('line', resolve),
+  )
+  await post(`${stack.restateAdminUrl}/deployments`, { uri: `http://127.0.0.1:${barePort}` })
+  const token = await prepare()
+  const layouts = {
+    bare: runBare,
+    carried: runCarried,
+    launched: () => runLaunched(token),
+  }
+  const perSecond: Record<string, number[]> = {}
+  for (const run of Object.values(layouts)) await run('warm')
+  for (let round = 0; round < Number(options.rounds); round++) {
+    for (const [name, run] of Object.entries(layouts)) {
+      const seconds = await run(`r${round}`)
+      perSecond[name] = [...(perSecond[name] ?? []), runsPerRound / seconds]
+    }
+  }
+  report(perSecond)
+} finally {
+  agent.destroy()
+  bare.kill()
+  await database.end()
+  await stack.stop()
+}
+
+function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<string> {
+  const text = JSON.stringify(body)
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      url,
+      { method: 'POST', agent, headers: { 'content-type': 'application/json', ...headers } },
+      (response) => {
+        let answer = ''
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          answer += chunk
+        })
+        response.on('end', () => {
+          if ((response.statusCode ?? 500) < 300) resolve(answer)
+          else reject(new Error(`${url} answered ${response.statusCode}: ${answer}`))
+        })
+      },
+    )
+    sent.on('error', reject)
+    sent.end(text)
+  })
+}
+
+async function prepare(): Promise<string> {
+  const { auth_token } = JSON.parse(
+    await post(`${stack.baseUrl}/api/v1/auth/dev`, { email: 'bench@example.test' }),
+  )
+  const headers = { 'x-auth-token': auth_token }
+  await post(`${stack.baseUrl}/api/v1/workflows/line/install`, { definition }, headers)
+  await post(`${stack.baseUrl}/api/v1/workflows/line/launch`, { inputs: { n: 0 } }, headers)
+  return auth_token
+}
+
+/** As many at a time as there are clients; gives the seconds it took. */
+async function timed(work: (n: number) => Promise<unknown>, end = async () => {}): Promise<number> {
+  let next = 0
+  const begun = performance.now()
+  const client = async () => {
+    while (next < runsPerRound) await work(next++)
+  }
+  await Promise.all(Array.from({ length: clients }, client))
+  await end()
+  return (performance.now() - begun) / 1000
+}
+
+function runBare(round: string): Promise<number> {
+  return timed((n) => post(`${stack.restateIngressUrl}/BareLine/${round}-${n}/run`, { n }))
+}
+
+async function runCarried(round: string): Promise<number> {
+  await database.query(
+    `insert into workflow_runs (run_id, workspace_id, workflow_id, workflow_slug, definition_id, definition_checksum,
+       user_id, source, status, inputs, advancing)
+     select $1 || n, workspace_id, workflow_id, workflow_slug, definition_id, definition_checksum, user_id, source,
+       'launching', json_build_object('n', n), true
+     from (select * from workflow_runs order by id limit 1) first, generate_series(0, $2 - 1) n`,
+    [`${round}-`, runsPerRound],
+  )
+  const seconds = await timed((n) => post(`${stack.restateIngressUrl}/WorkflowRun/${round}-${n}/run`, {}))
+  await expectEnded(`${round}-`)
+  return seconds
+}
+
+async function runLaunched(token: string): Promise<number> {
+  await database.query('update workflow_runs set source = $1 where source = $2', ['past', 'api'])
+  const url = `${stack.baseUrl}/api/v1/workflows/line/launch`
+  // On a machine that is busy with other things, connections to the database run out at times.
+  const launch = async (n: number): Promise<unknown> =>
+    post(url, { inputs: { n } }, { 'x-auth-token': token }).catch(async (error: Error) => {
+      if (!/answered 503/.test(error.message)) throw error
+      refused++
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      return launch(n)
+    })
+  return timed(launch, async () => {
+    for (;;) {
+      const { rows } = await database.query(
+        `select count(*)::integer as n from workflow_runs where source = 'api' and status = 'success'`,
+      )
+      if (rows[0].n === runsPerRound) return
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  })
+}
+
+/** A yardstick that does less than it says would mislead everybody. */
+async function expectEnded(prefix: string): Promise<void> {
+  const { rows } = await database.query(
+    `select count(*)::integer as runs, sum(steps)::integer as steps from (
+       select count(s.step_id) as steps from workflow_runs r left join workflow_steps s using (run_id)
+       where r.run_id like $1 || '%' and status = 'success' group by r.run_id) ended`,
+    [prefix],
+  )
+  const { runs, steps } = rows[0]
+  if (runs !== runsPerRound || steps !== runsPerRound * graph.length)
+    throw new Error(`${runs} of ${runsPerRound} runs ended, with ${steps} records of steps`)
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+}
+
+function report(perSecond: Record<string, number[]>): void {
+  const bareOnes = perSecond['bare'] ?? []
+  const ratioOf = (values: number[]) => median(values.map((value, round) => value / (bareOnes[round] ?? 1)))
+  for (const [name, values] of Object.entries(perSecond)) {
+    const all = values.map((value) => value.toFixed(0)).join(' ')
+    console.log(
+      `${name.padEnd(9)} ${median(values).toFixed(0).padStart(5)} runs/s [${all}], ${ratioOf(values).toFixed(2)} of bare`,
+    )
+  }
+  if (refused > 0) console.log(`${refused} launches were answered 503 and repeated`)
+  const ratio = ratioOf(perSecond['carried'] ?? [])
+  console.log(`carried is ${ratio.toFixed(2)} of bare; required ${requiredRatio}, aim ${aimRatio}`)
+  if (!options['figures-only'] && ratio < requiredRatio) process.exitCode = 1
+}

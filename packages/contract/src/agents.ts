@@ -1,0 +1,94 @@
+import { Type } from 'typebox'
+import { defineRoutes } from './route.ts'
+import { Nullable, Success, Timestamp } from './shapes.ts'
+
+export const reservedAgentSlugs = ['connect', 'request-permission', 'me'] as const
+export const agentsPerWorkspace = 200
+
+const AgentParam = Type.Object({ agentId: Type.String() })
+const Names = Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { maxItems: 100 })
+
+const Agent = Type.Object({
+  id: Type.String({ description: '{workspaceUuid}:{slug}' }),
+  slug: Type.String(),
+  name: Type.String(),
+  description: Type.String(),
+  instructions: Type.String(),
+  model: Nullable(Type.String()),
+  primary: Type.Boolean(),
+  tools: Type.Array(Type.String()),
+  skills: Type.Array(Type.String()),
+  status: Type.String(),
+  versionNumber: Type.Number(),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+})
+
+const fields = {
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 120 })),
+  description: Type.Optional(Type.String({ maxLength: 1024 })),
+  instructions: Type.Optional(Type.String({ maxLength: 50_000 })),
+  model: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: 200 })),
+  tools: Type.Optional(Names),
+  skills: Type.Optional(Names),
+}
+
+const shared = { tag: 'agents', audience: 'credential', limits: ['rest'] } as const
+
+export const agentRoutes = defineRoutes({
+  listAgents: {
+    ...shared,
+    method: 'GET',
+    path: '/api/v1/agents',
+    summary: 'The agents of this workspace, the primary one first',
+    scopes: ['agent:list'],
+    responses: { 200: Type.Array(Agent) },
+    errors: [],
+  },
+  createAgent: {
+    ...shared,
+    method: 'POST',
+    path: '/api/v1/agents',
+    summary: 'Add an agent to this workspace',
+    scopes: ['workspace:files:write'],
+    creates: true,
+    body: Type.Object({
+      slug: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,63}$' }),
+      ...fields,
+      primary: Type.Optional(Type.Boolean()),
+    }),
+    responses: { 201: Agent },
+    errors: ['INVALID_INPUT', 'CONFLICT'],
+  },
+  getAgent: {
+    ...shared,
+    method: 'GET',
+    path: '/api/v1/agents/:agentId',
+    summary: 'One agent, by its id or its slug',
+    scopes: ['agent:list'],
+    params: AgentParam,
+    responses: { 200: Agent },
+    errors: ['NOT_FOUND'],
+  },
+  updateAgent: {
+    ...shared,
+    method: 'PATCH',
+    path: '/api/v1/agents/:agentId',
+    summary: 'Change an agent; making it primary takes that from the one before',
+    scopes: ['workspace:files:write'],
+    params: AgentParam,
+    body: Type.Object({ ...fields, primary: Type.Optional(Type.Boolean()) }),
+    responses: { 200: Agent },
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT'],
+  },
+  deleteAgent: {
+    ...shared,
+    method: 'DELETE',
+    path: '/api/v1/agents/:agentId',
+    summary: 'Remove an agent; the primary one stays until another is',
+    scopes: ['workspace:files:write'],
+    params: AgentParam,
+    responses: { 200: Success },
+    errors: ['NOT_FOUND', 'CONFLICT'],
+  },
+})

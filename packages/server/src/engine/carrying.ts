@@ -1,0 +1,66 @@
+import type {
+  Answer,
+  Launch,
+  Reuse,
+  RunEnd,
+  StepCall,
+  StepChange,
+  StepOutcome,
+  Workflow,
+} from '../graph/graph.ts'
+
+/** For whom a run acts. */
+export interface RunCaller {
+  readonly workspaceId: string
+  readonly userId: string
+  readonly apiKeyId: number | null
+}
+
+/** A run as whoever carries it needs it; the same at every look, but for `isOver`. */
+export interface OpenRun {
+  readonly workflow: Workflow
+  readonly launch: Launch
+  readonly reuse?: Reuse
+  readonly caller: RunCaller
+  /** Canceled, as of this look: nothing more may be done for it. */
+  readonly isOver: boolean
+}
+
+/** A step's record and its place among the changes of its run. */
+export interface StepWrite extends StepChange {
+  readonly revision: number
+}
+
+/**
+ * What carrying a run needs of the records. Everything here may happen twice, after a crash, and then changes nothing
+ * the second time.
+ */
+export interface RunRecords {
+  /** Undefined when there is nothing to carry: the launch was refused, or the definition cannot be read. */
+  open(runId: string, invocationId: string): Promise<OpenRun | undefined>
+  /** Whether a step that is alone needs no call of its own. */
+  isQuick(call: StepCall): boolean
+  perform(caller: RunCaller, call: StepCall, signal: AbortSignal): Promise<StepOutcome>
+  /** `asleep` gives the run's place to another one, until `wake`. */
+  write(runId: string, writes: readonly StepWrite[], pace: 'advancing' | 'asleep'): Promise<void>
+  /** Takes a place again. False when there is none: then the promise `key` is resolved once there is. */
+  wake(runId: string, caller: RunCaller, key: string): Promise<boolean>
+  /** The run now waits for people, for the `pause`th time. */
+  pause(runId: string, writes: readonly StepWrite[], pause: number): Promise<void>
+  /** False when the answer was taken back before. */
+  takeAnswer(runId: string, resumeId: string): Promise<boolean>
+  readAnswer(runId: string, resumeId: string): Promise<Answer>
+  close(runId: string, writes: readonly StepWrite[], end: RunEnd): Promise<void>
+}
+
+export type SkillBegun = { readonly executionId: number } | { readonly outcome: StepOutcome }
+
+/** What a step needs that is a call of its own. */
+export interface StepWork {
+  isSkill(call: StepCall): boolean
+  perform(caller: RunCaller, call: StepCall, signal: AbortSignal): Promise<StepOutcome>
+  /** Starts or queues the skill, or finds what an earlier try of this step began; its end resolves the awakeable. */
+  beginSkill(caller: RunCaller, call: StepCall, awakeableId: string): Promise<SkillBegun>
+  interruptSkill(executionId: number): Promise<void>
+  collectSkill(executionId: number): Promise<StepOutcome>
+}

@@ -1,0 +1,228 @@
+import { isDeepStrictEqual } from 'node:util'
+import {
+  CancelledError,
+  type InvocationPromise,
+  RestatePromise,
+  type TerminalError,
+  type WorkflowContext,
+} from '@restatedev/restate-sdk'
+import {
+  type Answer,
+  type Durable,
+  RunCanceled,
+  recordAfter,
+  type StepCall,
+  type StepChange,
+  type StepOutcome,
+  type Suspension,
+} from '../graph/graph.ts'
+import type { OpenRun, RunRecords, StepWrite } from './carrying.ts'
+import type { StepService } from './step-runner.ts'
+
+const stepService: StepService = { name: 'StepRunner' }
+
+/** A shorter sleep keeps the run's place: giving it up and taking it again would cost more. */
+const napMs = 1000
+
+/** How long readers may not see what a quick step did; steps that follow each other faster are written together. */
+const shownWithinMs = 300
+
+interface Performed {
+  readonly outcome: StepOutcome
+  readonly isWritten: boolean
+}
+
+/**
+ * A run's port over the engine. Records are not journaled: every change gets a number that a replay counts again alike,
+ * and the records keep the highest. They are written with whatever the engine does next, at the latest before the run
+ * waits.
+ */
+export class RunDurable implements Durable {
+  readonly #ctx: WorkflowContext
+  readonly #records: RunRecords
+  readonly #run: OpenRun
+  readonly #canceled = new AbortController()
+  readonly #signal: AbortSignal
+  readonly #calls = new Set<InvocationPromise<StepOutcome>>()
+  readonly #naps = new WeakSet<object>()
+  readonly #questions = new WeakSet<object>()
+  readonly #latest = new Map<string, StepChange>()
+  readonly #written = new Map<string, StepChange['record']>()
+  #pending = new Map<string, StepWrite>()
+  #revision = 0
+  #pauses = 0
+  #wakings = 0
+  #clock: number
+  #isAsleep = false
+  /** Known to this attempt alone: only what is performed here may look at it. */
+  #writtenAt = Date.now()
+
+  constructor(ctx: WorkflowContext, records: RunRecords, run: OpenRun) {
+    this.#ctx = ctx
+    this.#records = records
+    this.#run = run
+    this.#clock = run.launch.launchedAt
+    this.#signal = AbortSignal.any([this.#canceled.signal, ctx.request().attemptCompletedSignal])
+  }
+
+  start(call: StepCall): PromiseLike<StepOutcome> {
+    return call.alone && this.#records.isQuick(call) ? this.#inPlace(call) : this.#asCall(call)
+  }
+
+  sleep(name: string, durationMs: number): PromiseLike<unknown> {
+    const nap = this.#ctx.sleep(durationMs, name)
+    if (durationMs >= napMs) this.#naps.add(nap)
+    return nap
+  }
+
+  now(name: string): PromiseLike<number> {
+    return this.#ctx.run(name, () => Date.now())
+  }
+
+  answered({ key }: Suspension): PromiseLike<unknown> {
+    const answer = this.#ctx.promise<string>(key).get()
+    this.#questions.add(answer)
+    return answer
+  }
+
+  readAnswer({ key }: Suspension, ticket: unknown): PromiseLike<Answer> {
+    return this.#ctx.run(`answer ${key}`, () => this.#records.readAnswer(this.#ctx.key, String(ticket)))
+  }
+
+  async race(promises: readonly PromiseLike<unknown>[]): Promise<{ index: number; value: unknown }> {
+    await this.#writeBeforeWaiting(
+      promises.every((promise) => this.#naps.has(promise) || this.#questions.has(promise)),
+    )
+    const native = promises as readonly RestatePromise<unknown>[]
+    const [only] = native
+    const first =
+      only && native.length === 1
+        ? { index: 0, value: await this.#orCanceled(only) }
+        : await this.#orCanceled(
+            RestatePromise.race(native.map((promise, index) => promise.map(indexed(index)))),
+          )
+    await this.#comeBack(promises[first.index])
+    return first
+  }
+
+  note(change: StepChange): void {
+    const { stepId, record } = change
+    this.#latest.set(stepId, change)
+    const isKnown = isDeepStrictEqual(this.#written.get(stepId), record)
+    this.#written.delete(stepId)
+    const revision = ++this.#revision
+    if (isKnown) this.#pending.delete(stepId)
+    else this.#pending.set(stepId, { ...change, revision })
+  }
+
+  async suspended(): Promise<void> {
+    const writes = this.takeUnwritten()
+    const pause = ++this.#pauses
+    // Its place is given away with it.
+    this.#isAsleep = true
+    await this.#orCanceled(this.#ctx.run('suspend', () => this.#records.pause(this.#ctx.key, writes, pause)))
+  }
+
+  takeUnwritten(): StepWrite[] {
+    const writes = [...this.#pending.values()]
+    this.#pending = new Map()
+    return writes
+  }
+
+  /**
+   * Performs the step in place. Its record is written in the same go, or left to what follows within moments: whether it
+   * was is recorded with the outcome, so that a replay knows what is still to be written.
+   */
+  #inPlace(call: StepCall): PromiseLike<StepOutcome> {
+    const { stepId } = call
+    const before = this.#latest.get(stepId)
+    const writes = this.takeUnwritten()
+    const revision = ++this.#revision
+    const after = (outcome: StepOutcome) => before && recordAfter(before.record, call, outcome)
+    const perform = async (): Promise<Performed> => {
+      const outcome = await this.#performShown(call, writes)
+      if (Date.now() - this.#writtenAt < shownWithinMs) return { outcome, isWritten: false }
+      const record = after(outcome)
+      const own = before && record ? [{ ...before, record, revision }] : []
+      const others = record ? writes.filter((write) => write.stepId !== stepId) : writes
+      await this.#records.write(this.#ctx.key, [...others, ...own], 'advancing')
+      this.#writtenAt = Date.now()
+      return { outcome, isWritten: true }
+    }
+    return this.#ctx.run(call.idempotencyKey, perform).map((performed, failure) => {
+      const outcome = this.#outcomeOf(performed?.outcome, failure)
+      const record = after(outcome)
+      if (!performed?.isWritten) for (const write of writes) this.#pending.set(write.stepId, write)
+      else if (record) this.#written.set(stepId, record)
+      return outcome
+    })
+  }
+
+  /** Should it take longer than it ought to, readers see what came before it, and that it runs. */
+  async #performShown(call: StepCall, writes: readonly StepWrite[]): Promise<StepOutcome> {
+    if (this.#run.isOver) return { kind: 'canceled', at: Date.now() }
+    const show = () => void this.#records.write(this.#ctx.key, writes, 'advancing').catch(() => {})
+    const timer = setTimeout(show, shownWithinMs)
+    try {
+      return await this.#records.perform(this.#run.caller, call, this.#signal)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #asCall(call: StepCall): PromiseLike<StepOutcome> {
+    const invocation = this.#ctx.serviceClient(stepService).perform({ caller: this.#run.caller, call })
+    this.#calls.add(invocation)
+    return invocation.map((outcome, failure) => {
+      this.#calls.delete(invocation)
+      return this.#outcomeOf(outcome, failure)
+    })
+  }
+
+  /** A call that the engine itself ended tells no time of its own. */
+  #outcomeOf(outcome: StepOutcome | undefined, failure: TerminalError | undefined): StepOutcome {
+    this.#clock = Math.max(this.#clock, outcome?.at ?? 0)
+    if (outcome) return outcome
+    if (failure instanceof CancelledError) return { kind: 'canceled', at: this.#clock }
+    return { kind: 'failed', error: { code: 'TOOL_FAILED', message: 'The step was ended.' }, at: this.#clock }
+  }
+
+  /** Word of a cancellation comes at whatever the run waits for. */
+  async #orCanceled<T>(waited: PromiseLike<T>): Promise<T> {
+    try {
+      return await waited
+    } catch (error) {
+      if (!(error instanceof CancelledError)) throw error
+      this.#canceled.abort()
+      // The engine does not end what a run has called when the run ends.
+      for (const call of this.#calls) this.#ctx.cancel(await call.invocationId)
+      throw new RunCanceled()
+    }
+  }
+
+  async #writeBeforeWaiting(willSleep: boolean): Promise<void> {
+    if (this.#pending.size === 0 && (!willSleep || this.#isAsleep)) return
+    const writes = this.takeUnwritten()
+    const pace = willSleep ? 'asleep' : 'advancing'
+    this.#isAsleep = willSleep
+    await this.#orCanceled(this.#ctx.run('note', () => this.#records.write(this.#ctx.key, writes, pace)))
+  }
+
+  /** Whoever answered has seen to the run's place; after a sleep it has to find one itself. */
+  async #comeBack(winner: object | undefined): Promise<void> {
+    if (!this.#isAsleep) return
+    this.#isAsleep = false
+    if (!winner || this.#questions.has(winner)) return
+    const key = `place:${++this.#wakings}`
+    const wake = () => this.#records.wake(this.#ctx.key, this.#run.caller, key)
+    const hasPlace = await this.#orCanceled(this.#ctx.run(key, wake))
+    if (!hasPlace) await this.#orCanceled(this.#ctx.promise<string>(key).get())
+  }
+}
+
+function indexed(index: number) {
+  return (value: unknown, failure?: TerminalError) => {
+    if (failure) throw failure
+    return { index, value }
+  }
+}

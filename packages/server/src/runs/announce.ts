@@ -1,0 +1,14 @@
+import type { RunParts } from './run-parts.ts'
+import type { ShownRow } from './store.ts'
+
+/** Whoever watches a run waits here, in any process. */
+export function runChannel(runId: string): string {
+  return `workflow-run:${runId}`
+}
+
+/** After a change of status is committed: sockets and watchers are told. Nothing here is needed for the truth. */
+export function announceRun({ live }: Pick<RunParts, 'live'>, row: ShownRow): void {
+  const { run_id: runId, workspace_id: workspaceId, workflow_id: workflowId, status } = row
+  live.wake(runChannel(runId))
+  live.publish({ type: 'workflow-run-updated', workspaceId, runId, workflowId, status })
+}

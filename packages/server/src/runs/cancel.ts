@@ -1,0 +1,60 @@
+import { announceApprovals, dropQuestions } from '../approvals/approvals.ts'
+import { interruptExecutionsOfRun } from '../executions/executions.ts'
+import type { StepRecord } from '../graph/graph.ts'
+import { announceRun } from './announce.ts'
+import { handOver } from './queue.ts'
+import type { RunParts } from './run-parts.ts'
+import * as store from './store.ts'
+
+/**
+ * Ends a run, if it has not ended: the row decides, and whatever the engine does from then on counts for nothing. Then
+ * what the run is doing is stopped; what cannot be reached now is told again by the tending. Gives the row when this
+ * canceled it.
+ */
+export async function cancelRun(parts: RunParts, runId: string): Promise<store.RunRow | undefined> {
+  const { row, dropped } = await parts.database.transaction(async (tx) => {
+    const canceled = await store.claimCancel(tx, runId)
+    if (!canceled) return { row: undefined, dropped: [] }
+    const endedAt = Date.parse(canceled.ended_at ?? canceled.updated_at)
+    for (const step of await store.listSteps(tx, runId)) {
+      const record = canceledRecord(step.record as StepRecord, endedAt)
+      if (record) await store.updateLastRecord(tx, step, record)
+    }
+    return { row: canceled, dropped: await dropQuestions(tx, runId) }
+  })
+  if (!row) return undefined
+  announceRun(parts, row)
+  const word = { kind: 'workflow', workspaceId: row.workspace_id, ids: dropped, status: 'expired' } as const
+  await announceApprovals(parts, word)
+  await stopCarrying(parts, row)
+  await handOver(parts, row.workspace_id)
+  return row
+}
+
+/** Tells the engine and the skills that a run is over. */
+export async function stopCarrying(
+  parts: RunParts,
+  { run_id, invocation_id }: Pick<store.RunRow, 'run_id' | 'invocation_id'>,
+): Promise<void> {
+  const told = await Promise.allSettled([
+    invocation_id === null ? undefined : parts.engine.cancelRun(run_id, invocation_id),
+    interruptExecutionsOfRun(parts, run_id),
+  ])
+  for (const { reason } of told.filter((one) => one.status === 'rejected'))
+    parts.logger.debug({ err: reason, run: run_id }, 'a canceled run was not stopped everywhere yet')
+}
+
+/** What was open is canceled, and nobody is asked any more; undefined for what had ended. */
+function canceledRecord(record: StepRecord, endedAt: number): StepRecord | undefined {
+  if (record.status !== 'running' && record.status !== 'waiting' && record.status !== 'suspended')
+    return undefined
+  const { suspendPayload: _payload, suspendedAt: _at, metadata, ...rest } = record
+  const { waiting: _waiting, ...kept } = metadata ?? {}
+  const { startedAt } = record
+  return {
+    ...rest,
+    status: 'canceled',
+    endedAt: Math.max(startedAt, endedAt),
+    ...(Object.keys(kept).length > 0 && { metadata: kept }),
+  }
+}

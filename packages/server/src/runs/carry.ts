@@ -1,0 +1,127 @@
+import type { OpenRun, RunCaller, RunRecords, StepWork } from '../engine/carrying.ts'
+import { interruptExecution } from '../executions/executions.ts'
+import {
+  defaultRunLimits,
+  type RequestContext,
+  type Reuse,
+  type RunLimits,
+  type StepCall,
+} from '../graph/graph.ts'
+import type { Models } from '../models/models.ts'
+import { executeSkillTool } from '../tools/tools.ts'
+import { announceRun, runChannel } from './announce.ts'
+import { performStep, withTimeout } from './perform-step.ts'
+import { askPeople } from './questions.ts'
+import { handOver } from './queue.ts'
+import { RunOpener } from './run-opener.ts'
+import type { RunParts } from './run-parts.ts'
+import { type RunWrite, RunWriter } from './run-writer.ts'
+import { beginSkill, collectSkill } from './skill-step.ts'
+import * as store from './store.ts'
+
+export type CarryParts = RunParts & { readonly models: Models }
+
+const ended: ReadonlySet<store.RunRow['status']> = new Set(['success', 'failed', 'canceled'])
+
+/** What a worker does for the engine when it carries runs. */
+export function createRunRecords(parts: CarryParts): RunRecords {
+  const { database, toolbox } = parts
+  const { db } = database
+  const opener = new RunOpener(database)
+  const writer = new RunWriter(database)
+  const { loopIterations, foreachItems } = parts.config
+  const limits = { ...defaultRunLimits, loopIterations, foreachItems }
+
+  const writeStatus = async (write: RunWrite): Promise<boolean> => {
+    const row = await writer.write(write)
+    if (!row) return false
+    announceRun(parts, row)
+    if (row.frees) void handOver(parts, row.workspace_id)
+    return true
+  }
+
+  return {
+    open: async (runId, invocationId) => {
+      const row = await opener.open(runId, invocationId)
+      if (!row || row.status === 'void') return undefined
+      const workflow = await parts.definitions.find(row)
+      if (workflow) return { workflow, ...describe(row, limits) }
+      const message = 'The definition cannot be read any more; install the workflow again and launch it.'
+      const error = { name: 'WorkflowError', code: 'REFERENCE_GONE', message }
+      await writeStatus({ runId, advancing: false, steps: [], status: 'failed', error })
+      return undefined
+    },
+    isQuick: ({ target }) => target.kind === 'tool' && (toolbox.find(target.toolId)?.quick ?? true),
+    perform: (caller, call, signal) => performStep(parts, caller, call, signal),
+    write: async (runId, steps, pace) => {
+      const row = await writer.write({ runId, steps, advancing: pace === 'advancing' })
+      if (!row) return
+      parts.live.wake(runChannel(runId))
+      if (row.frees) void handOver(parts, row.workspace_id)
+    },
+    wake: async (runId, { workspaceId }, key) => {
+      const run = { run_id: runId, workspace_id: workspaceId }
+      const woken = await store.claimWake(db, run, key, parts.config.runsPerWorkspace)
+      if (woken) return woken.advancing
+      const row = await store.findRunById(db, runId)
+      return row?.resume_id !== key || row.advancing
+    },
+    pause: async (runId, steps, pause) => {
+      await writeStatus({ runId, steps, pause, advancing: false, status: 'suspended' })
+      await askPeople(parts, runId)
+    },
+    takeAnswer: async (runId, resumeId) => (await store.claimAnswer(db, runId, resumeId)) !== undefined,
+    readAnswer: async (runId, resumeId) => {
+      const row = await store.findRunById(db, runId)
+      const isIt = row?.resume_id === resumeId
+      // Of a run that is gone meanwhile, nothing will come any more.
+      return { data: isIt ? row.resume_data : null, at: Date.parse(row?.resumed_at ?? '') || Date.now() }
+    },
+    close: async (runId, steps, { status, ...end }) => {
+      const result = 'result' in end ? { result: end.result } : {}
+      const error = 'error' in end ? { error: end.error } : {}
+      const isWritten = await writeStatus({ runId, steps, advancing: false, status, ...result, ...error })
+      if (!isWritten) await store.updateLeft(db, runId)
+    },
+  }
+}
+
+/** What a worker does for the engine when a step is a call of its own. */
+export function createStepWork(parts: CarryParts): StepWork {
+  return {
+    isSkill: ({ target }) => target.kind === 'tool' && target.toolId === executeSkillTool,
+    perform: async (caller, call, signal) => {
+      const row = await store.findRunById(parts.database.db, call.runId)
+      if (!row || ended.has(row.status)) return { kind: 'canceled', at: Date.now() }
+      return withTimeout(signal, (both) => performStep(parts, caller, call, both))
+    },
+    beginSkill: (caller: RunCaller, call: StepCall, awakeableId) =>
+      beginSkill(parts, caller, call, awakeableId),
+    interruptSkill: (executionId) => interruptExecution(parts, executionId),
+    collectSkill: (executionId) => collectSkill(parts, executionId),
+  }
+}
+
+function describe(row: store.OpenedRow, limits: RunLimits): Omit<OpenRun, 'workflow'> {
+  const { run_id: runId, workspace_id: workspaceId, user_id: userId, api_key_id: apiKeyId, reuse } = row
+  const requestContext: RequestContext = {
+    workspaceId,
+    userId,
+    runId,
+    workflowId: row.workflow_id,
+    definitionId: row.definition_id,
+    workflowSlug: row.workflow_slug,
+    apiKeyId: apiKeyId === null ? null : String(apiKeyId),
+    agentSlug: null,
+    conversationId: row.conversation_id,
+    source: row.source,
+    launchedAt: row.launched_at,
+  }
+  const launchedAt = Date.parse(row.launched_at)
+  return {
+    launch: { runId, inputs: row.inputs, launchedAt, requestContext, limits },
+    ...(reuse !== null && { reuse: reuse as Reuse }),
+    caller: { workspaceId, userId, apiKeyId },
+    isOver: ended.has(row.status),
+  }
+}

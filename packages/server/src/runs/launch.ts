@@ -1,0 +1,121 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { checkInputs, type Reuse } from '../graph/graph.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { Tx } from '../platform/database.ts'
+import { compileFor, resolveWorkflow, runtimeId } from '../workflows/workflows.ts'
+import { announceRun } from './announce.ts'
+import { handOver, sendRun } from './queue.ts'
+import type { RunParts } from './run-parts.ts'
+import * as store from './store.ts'
+
+/** What is run: a definition as it is now, or as it was when an earlier run was launched. */
+export interface Runnable {
+  readonly slug: string
+  readonly definitionId: string
+  readonly definition: string
+}
+
+export interface Launcher {
+  readonly workspaceId: string
+  readonly userId: string
+  readonly apiKeyId: number | null
+  readonly source: string
+  readonly conversationId?: string
+}
+
+export interface LaunchWish {
+  readonly inputs: unknown
+  readonly parentRunId?: string
+  readonly reuse?: Reuse
+}
+
+/** The workflow that is meant, checked again: agents and tools may have gone since it was installed. */
+export async function findRunnable(
+  parts: RunParts,
+  workspaceId: string,
+  id: string,
+  inputs: unknown,
+): Promise<Runnable> {
+  const found = await resolveWorkflow(parts.database.db, workspaceId, id)
+  if (!found) throw new ApiError('NOT_FOUND', { message: 'This workflow is not installed here' })
+  if ('candidates' in found) {
+    const message = 'Several workflows declare this id; launch one of them by its slug'
+    throw new ApiError('INVALID_INPUT', { message, details: { candidates: found.candidates } })
+  }
+  const { slug, definition, definition_id: definitionId } = found.row
+  await requireFit(parts, workspaceId, definition, inputs)
+  return { slug, definition, definitionId }
+}
+
+/** Refuses what would not compile here now, and inputs that the definition does not take. */
+export async function requireFit(
+  parts: RunParts,
+  workspaceId: string,
+  definition: string,
+  inputs: unknown,
+): Promise<void> {
+  const { workflow, report } = await compileFor(parts, workspaceId, definition)
+  if (!workflow) {
+    const message = 'This workflow cannot be loaded any more; install it again'
+    throw new ApiError('INVALID_INPUT', { message, details: { ...report } })
+  }
+  const issues = checkInputs(workflow.inputSchema, inputs)
+  const [first] = issues
+  if (!first) return
+  const message = `inputs${first.path === '' ? '' : `.${first.path}`}: ${first.message}`
+  throw new ApiError('INVALID_INPUT', { message, details: { issues } })
+}
+
+/** Makes the run's row. It is not shown before `confirmLaunch`, unless it has to wait for a place. */
+export async function prepareLaunch(
+  tx: Tx,
+  parts: RunParts,
+  launcher: Launcher,
+  { slug, definition, definitionId }: Runnable,
+  { inputs, parentRunId, reuse }: LaunchWish,
+): Promise<store.RunRow> {
+  const { workspaceId, userId, apiKeyId, source, conversationId } = launcher
+  const row: store.NewRun = {
+    run_id: `run_${randomUUID()}`,
+    workspace_id: workspaceId,
+    workflow_id: runtimeId(workspaceId, slug),
+    workflow_slug: slug,
+    definition_id: definitionId,
+    definition_checksum: createHash('sha256').update(definition).digest('hex'),
+    user_id: userId,
+    api_key_id: apiKeyId,
+    conversation_id: conversationId ?? null,
+    source,
+    inputs: JSON.stringify(inputs),
+    parent_run_id: parentRunId ?? null,
+    reuse: reuse ? JSON.stringify(reuse) : null,
+  }
+  return store.insertRun(tx, row, definition, parts.config.runsPerWorkspace)
+}
+
+/**
+ * Hands a prepared run to the engine. Refused when the engine cannot be asked; then nothing of the run may happen, also
+ * when the word got there all the same: whoever carries it finds it void. A repeat of a launch comes here too and finds
+ * what became of it.
+ */
+export async function confirmLaunch(parts: RunParts, runId: string, made?: store.RunRow): Promise<void> {
+  const { db } = parts.database
+  const row = made ?? (await store.findRunById(db, runId))
+  if (row?.status === 'void' || !row) throw unavailable()
+  if (row.status !== 'launching') return
+  let launched: Awaited<ReturnType<typeof sendRun>>
+  try {
+    launched = await sendRun(parts, runId)
+  } catch (error) {
+    const voided = await store.claimVoid(db, runId)
+    if (!voided) return
+    await handOver(parts, voided.workspace_id)
+    throw unavailable(error)
+  }
+  if (!launched) throw unavailable()
+  announceRun(parts, { ...row, status: launched.status })
+}
+
+function unavailable(cause?: unknown): ApiError {
+  return new ApiError('SERVICE_UNAVAILABLE', { cause, retryAfterSeconds: 1 })
+}

@@ -1,0 +1,45 @@
+import { workflowRunRoutes } from '@guildhall/contract'
+import { ApiError } from '../http/api-error.ts'
+import type { Call, Handlers } from '../http/bind-routes.ts'
+import { decodeCursor, toPage } from '../http/page.ts'
+import { readRun, readRuns } from './read.ts'
+import { listRunIds } from './read-store.ts'
+import type { RunParts } from './run-parts.ts'
+
+const { listWorkflowRuns, getWorkflowRun } = workflowRunRoutes
+export const readRoutes = { listWorkflowRuns, getWorkflowRun }
+
+const defaultPage = 50
+const idPart = /^\d{1,15}$/
+
+/** What is told of runs. */
+export function readHandlers(parts: RunParts): Handlers<typeof readRoutes> {
+  return {
+    listWorkflowRuns: async (call) => {
+      const { items, nextCursor } = await listPage(parts, call)
+      return {
+        items: readRuns(parts, call.principal.workspaceId, items),
+        within: { field: 'runs', rest: () => ({ nextCursor }) },
+      }
+    },
+
+    getWorkflowRun: async ({ principal, params }) => {
+      const found = await readRun(parts, principal.workspaceId, params.runId)
+      if (!found) throw new ApiError('NOT_FOUND')
+      return { run: found.run, steps: found.steps }
+    },
+  }
+}
+
+async function listPage({ database }: RunParts, { principal, query }: Call<typeof listWorkflowRuns>) {
+  const { limit = defaultPage, status, workflowId, cursor } = query
+  const [before] = cursor === undefined ? [] : decodeCursor(cursor, [idPart])
+  const filter = { status, workflowId, before, limit: limit + 1 }
+  const rows = await listRunIds(database.db, principal.workspaceId, filter)
+  return toPage(
+    rows,
+    limit,
+    ({ run_id }) => run_id,
+    ({ id }) => [String(id)],
+  )
+}

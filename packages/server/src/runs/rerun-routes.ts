@@ -1,0 +1,70 @@
+import { workflowRunRoutes } from '@guildhall/contract'
+import { planRerun, type Reuse, type StepRecord } from '../graph/graph.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { Handlers } from '../http/bind-routes.ts'
+import { createOnce } from '../idempotency/idempotency.ts'
+import { launcherOf, launchFailed, requireRun } from './change-routes.ts'
+import { confirmLaunch, prepareLaunch, requireFit } from './launch.ts'
+import type { RunParts } from './run-parts.ts'
+import * as store from './store.ts'
+
+const { rerunWorkflowRun } = workflowRunRoutes
+export const rerunRoutes = { rerunWorkflowRun }
+
+const hasEnded: ReadonlySet<store.RunRow['status']> = new Set(['success', 'failed', 'canceled'])
+
+/** A run of an earlier run's definition, which may be another one than is installed now. */
+export function rerunHandlers(parts: RunParts): Handlers<typeof rerunRoutes> {
+  return {
+    rerunWorkflowRun: async (call) => {
+      const { principal, params, body } = call
+      const row = await requireRun(parts, principal, params.runId)
+      const { status, workspace_id: workspaceId } = row
+      if (!hasEnded.has(status)) {
+        const message = `This run is ${status}; cancel it, or wait for its end, and rerun it then`
+        throw new ApiError('CONFLICT', { message, details: { status } })
+      }
+      const definition = (await store.findDefinition(parts.database.db, row.definition_checksum)) ?? ''
+      const inputs = body.inputs ?? row.inputs
+      await requireFit(parts, workspaceId, definition, inputs)
+      const reuse =
+        body.fromStep === undefined ? undefined : await planFrom(parts, row, inputs, body.fromStep)
+      const wish = { inputs, parentRunId: row.run_id, ...(reuse && { reuse }) }
+      const runnable = { slug: row.workflow_slug, definitionId: row.definition_id, definition }
+      try {
+        const answer = await createOnce(call, async (tx) => {
+          const made = await prepareLaunch(tx, parts, launcherOf(principal), runnable, wish)
+          const { run_id: runId, workflow_id: workflowId } = made
+          const reused = reuse?.records.map(({ stepId }) => stepId) ?? []
+          const started = { runId, parentRunId: row.run_id, workflowId, status: 'started' as const, reused }
+          return { resourceId: runId, answer: started }
+        })
+        await confirmLaunch(parts, answer.runId)
+        return answer
+      } catch (error) {
+        throw launchFailed(error)
+      }
+    },
+  }
+}
+
+async function planFrom(
+  parts: RunParts,
+  row: store.RunRow,
+  inputs: unknown,
+  fromStep: string,
+): Promise<Reuse> {
+  const [workflow, steps] = await Promise.all([
+    parts.definitions.find(row),
+    store.listSteps(parts.database.db, row.run_id),
+  ])
+  const records = new Map(steps.map(({ step_id, record }) => [step_id, record as StepRecord]))
+  const isThere = workflow?.entries.some((entry) => entry.steps.some(({ stepId }) => stepId === fromStep))
+  if (!workflow || !isThere) {
+    throw new ApiError('INVALID_INPUT', { message: `fromStep: this workflow has no step ${fromStep}` })
+  }
+  const reuse = planRerun(workflow, inputs, records, fromStep)
+  if (reuse) return reuse
+  const message = `A step before ${fromStep} did not succeed; rerun from that one, or from the start`
+  throw new ApiError('CONFLICT', { message, details: { status: row.status } })
+}

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto'
+import { announceApprovals, closeQuestion, reopenQuestion } from '../approvals/approvals.ts'
+import { findSuspension, type StepRecord, type Suspension, suspensionsOf } from '../graph/graph.ts'
+import { ApiError } from '../http/api-error.ts'
+import { announceRun } from './announce.ts'
+import type { RunParts } from './run-parts.ts'
+import * as store from './store.ts'
+import { toolOf } from './tool-of-step.ts'
+
+export interface ResumeWish {
+  /** `step`, or `step.3` for an item of a foreach; may be left out when only one step waits. */
+  readonly stepId?: string | undefined
+  /** The one question that is meant, instead of whatever its step asks now. */
+  readonly key?: string
+  readonly data: unknown
+}
+
+/**
+ * Answers a question that a run waits for. Of all who answer one, the row lets one through; the engine is then told which
+ * answer it was, and told again until it has taken it.
+ */
+export async function resumeRun(parts: RunParts, row: store.RunRow, wish: ResumeWish): Promise<void> {
+  const { db } = parts.database
+  requireSuspended(row)
+  const suspension = await findAsked(parts, row, wish)
+  const data = wish.data ?? null
+  await requireAnswer(parts, row, suspension, data)
+  const answer = { id: randomUUID(), key: suspension.key, data: JSON.stringify(data) }
+  const { resumed, closed } = await parts.database.transaction(async (tx) => {
+    const claimed = await store.claimResume(tx, row, answer, parts.config.runsPerWorkspace)
+    if (!claimed) return { resumed: undefined }
+    return { resumed: claimed, closed: await closeQuestion(tx, row.run_id, answer.key, data) }
+  })
+  if (!resumed) throw await refusalNow(parts, row)
+  announceRun(parts, resumed)
+  await announceApprovals(parts, { kind: 'workflow', workspaceId: row.workspace_id, ...closed })
+  if (resumed.queued_at !== null) return
+  try {
+    await parts.engine.answerRun(row.run_id, { key: answer.key, resumeId: answer.id })
+  } catch (error) {
+    const takenBack = await store.claimResumeBack(db, row.run_id, answer.id)
+    if (!takenBack) return
+    await reopenQuestion(db, row.run_id, answer.key)
+    announceRun(parts, { ...resumed, status: 'suspended' })
+    throw new ApiError('RESUME_FAILED', { cause: error })
+  }
+}
+
+function requireSuspended({ status, resume_id, resume_taken_at }: store.RunRow): void {
+  if (status === 'suspended') return
+  if (status !== 'running') {
+    const error = `Workflow run is already ${status}`
+    throw new ApiError('NOT_SUSPENDED', {
+      message: error,
+      beside: { cancelled: true, error, code: 'NOT_SUSPENDED' },
+    })
+  }
+  throw new ApiError(resume_id !== null && resume_taken_at === null ? 'RESUME_IN_PROGRESS' : 'NOT_SUSPENDED')
+}
+
+/** For whoever came second: another answer was let through, or the run was canceled meanwhile. */
+async function refusalNow(parts: RunParts, { run_id }: store.RunRow): Promise<ApiError> {
+  const row = await store.findRunById(parts.database.db, run_id)
+  if (row?.status === 'canceled') requireSuspended(row)
+  return new ApiError('RESUME_IN_PROGRESS')
+}
+
+async function findAsked(
+  parts: RunParts,
+  row: store.RunRow,
+  { stepId, key }: ResumeWish,
+): Promise<Suspension> {
+  const [workflow, steps] = await Promise.all([
+    parts.definitions.find(row),
+    store.listSteps(parts.database.db, row.run_id),
+  ])
+  const records = new Map(steps.map(({ step_id, record }) => [step_id, record as StepRecord]))
+  const suspensions = workflow ? suspensionsOf(workflow, records) : []
+  if (suspensions.length === 0) {
+    // Read after the row: an answer that came in between has closed the question.
+    const now = await store.findRunById(parts.database.db, row.run_id)
+    if (now?.version === row.version) throw new ApiError('NO_SUSPEND_FRAME')
+    throw await refusalNow(parts, row)
+  }
+  const suspension =
+    key === undefined ? findSuspension(suspensions, stepId) : suspensions.find((one) => one.key === key)
+  if (suspension) return suspension
+  const suspended = suspensions.map((one) => ({ stepId: one.stepId, index: one.index, payload: one.payload }))
+  throw new ApiError('STEP_MISMATCH', { details: { suspended } })
+}
+
+/** The run stays suspended when the answer is not one that the tool takes. */
+async function requireAnswer(
+  parts: RunParts,
+  row: store.RunRow,
+  { stepId, payload }: Suspension,
+  data: unknown,
+): Promise<void> {
+  const definition = await store.findDefinition(parts.database.db, row.definition_checksum)
+  const toolId = definition === undefined ? undefined : toolOf(definition, row.workspace_id, stepId)
+  const tool = toolId === undefined ? undefined : parts.toolbox.find(toolId)
+  const problems = tool?.checkAnswer?.(data, payload) ?? []
+  const [first] = problems
+  if (first === undefined) return
+  throw new ApiError('INVALID_INPUT', {
+    message: first,
+    details: { issues: problems.map((message) => ({ path: 'resumeData', message })) },
+  })
+}

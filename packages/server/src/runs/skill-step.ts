@@ -1,0 +1,79 @@
+import type { RunCaller, SkillBegun } from '../engine/carrying.ts'
+import { beginStepExecution, readStepExecution } from '../executions/executions.ts'
+import { prepareToolInput, type StepCall, type StepOutcome } from '../graph/graph.ts'
+import { ApiError } from '../http/api-error.ts'
+import { findSkill } from '../skills/skills.ts'
+import { executeSkillTool } from '../tools/tools.ts'
+import { failed, succeeded } from './perform-step.ts'
+import type { RunParts } from './run-parts.ts'
+import * as store from './store.ts'
+
+const inputBytes = 102_400
+
+/** Starts the skill of a step, or finds what an earlier try of the same attempt began. */
+export async function beginSkill(
+  parts: RunParts,
+  caller: RunCaller,
+  call: StepCall,
+  awakeableId: string,
+): Promise<SkillBegun> {
+  const wish = readWish(parts, call)
+  if ('outcome' in wish) return wish
+  const skill = await findSkill(parts.database.db, caller.workspaceId, wish.slug)
+  if (!skill) return { outcome: skillFailed('NOT_FOUND', `The skill "${wish.slug}" is not installed.`) }
+  try {
+    const executionId = await beginStepExecution(parts, {
+      ...caller,
+      skill,
+      input: wish.input,
+      step: { runId: call.runId, key: call.idempotencyKey, awakeableId },
+      isWanted: async (tx) => (await store.lockRun(tx, call.runId))?.status === 'running',
+    })
+    return executionId === undefined ? { outcome: { kind: 'canceled', at: Date.now() } } : { executionId }
+  } catch (error) {
+    // Somebody else has the slot again and again, or ours is a fault: the engine tries once more.
+    if (!(error instanceof ApiError) || error.code === 'EXECUTION_RUNNING') throw error
+    return { outcome: skillFailed(error.code, error.message) }
+  }
+}
+
+function readWish(
+  parts: RunParts,
+  call: StepCall,
+): { slug: string; input: string } | { outcome: StepOutcome } {
+  const invalid = (message: string) => ({ outcome: failed({ code: 'STEP_INPUT_INVALID', message }) })
+  const { input, issues } = prepareToolInput(parts.toolbox.inputSchemaOf(executeSkillTool) ?? {}, call.input)
+  const [first] = issues
+  if (first) return invalid(`The input${first.path === '' ? '' : ` at ${first.path}`} ${first.message}.`)
+  const { slug, input: given } = input as { slug: string; input: unknown }
+  const text = typeof given === 'string' ? given : JSON.stringify(given)
+  if (Buffer.byteLength(text) > inputBytes) return invalid(`The input is over ${inputBytes} bytes.`)
+  return { slug, input: text }
+}
+
+/** What came of the skill, once it has ended. */
+export async function collectSkill(parts: RunParts, executionId: number): Promise<StepOutcome> {
+  const read = await readStepExecution(parts.database, executionId)
+  if (!read) return skillFailed('NOT_FOUND', 'The execution is gone.')
+  const { row, blocks } = read
+  const { execution_id, skill_slug, skill_name, status, stop_reason, error_code, cost_milli_ds } = row
+  if (status === 'completed') {
+    const text = blocks.flatMap((block) => (block.type === 'text' ? [String(block['text'])] : [])).join('\n')
+    const made = { text, outputBlocks: blocks, cost: cost_milli_ds / 1000 }
+    return succeeded({ executionId: execution_id, slug: skill_slug, skillName: skill_name, status, ...made })
+  }
+  return failed({
+    code: 'SKILL_FAILED',
+    message: `The skill "${skill_slug}" ended without a result (${error_code ?? stop_reason}).`,
+    details: {
+      executionId: execution_id,
+      status,
+      stopReason: stop_reason,
+      reason: error_code ?? stop_reason,
+    },
+  })
+}
+
+function skillFailed(reason: string, message: string): StepOutcome {
+  return failed({ code: 'SKILL_FAILED', message, details: { status: 'failed', reason } })
+}

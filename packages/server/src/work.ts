@@ -1,0 +1,61 @@
+import type { Deps } from './deps.ts'
+import type { EngineWork } from './engine/endpoint.ts'
+import { type ExecutionParts, tendExecutions } from './executions/executions.ts'
+import { Runner } from './executions/runner.ts'
+import { Live } from './live/live.ts'
+import { createModels } from './models/models.ts'
+import type { Sweep, Tending } from './platform/sweep.ts'
+import { createRunRecords, createStepWork, PinnedDefinitions, tendRuns } from './runs/runs.ts'
+import { createSandboxDriver } from './sandbox/sandbox.ts'
+import { createToolbox } from './tools/tools.ts'
+
+export interface Work {
+  readonly engineWork: EngineWork
+  readonly tending: Tending[]
+  readonly sweeps: Sweep[]
+  /** Throws with what to do when this host cannot keep skills apart from itself. */
+  check(): Promise<void>
+  /** Waits for what is under way; what lasts longer ends as lost. */
+  drain(): Promise<void>
+}
+
+/** Puts a worker together, as app.ts does with the API. */
+export function createWork(deps: Deps): Work {
+  // A worker has no sockets: it only says what the API's sockets pass on.
+  const nobody = async () => []
+  const live = new Live(deps, { key: nobody, session: nobody, oauth: nobody })
+  const parts: ExecutionParts = { ...deps, live }
+  const models = createModels(deps.config.models)
+  const runs = {
+    ...parts,
+    models,
+    toolbox: createToolbox(deps),
+    definitions: new PinnedDefinitions(deps.database),
+  }
+  const sandboxes = createSandboxDriver(deps.config.sandbox)
+  const runner = new Runner({
+    ...parts,
+    storage: deps.storage,
+    models,
+    sandboxes,
+  })
+  /** What killed workers of this host left behind. */
+  const sweepSandboxes = () => sandboxes.sweep((id) => runner.isAlive(id))
+  return {
+    engineWork: {
+      runExecution: ({ executionRowId }) => runner.run(executionRowId),
+      runs: createRunRecords(runs),
+      steps: createStepWork(runs),
+    },
+    tending: [
+      { name: 'executions', run: () => tendExecutions(parts) },
+      { name: 'runs', run: () => tendRuns(runs) },
+    ],
+    sweeps: [{ table: 'sandboxes', run: sweepSandboxes }],
+    check: async () => {
+      await sandboxes.check()
+      await sweepSandboxes()
+    },
+    drain: () => runner.close(deps.config.drainMs),
+  }
+}

@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest'
+import { must, newKey, newPerson } from './support/actors.ts'
+import type { Answer, Caller } from './support/client.ts'
+import {
+  errand,
+  installSkill,
+  interrupt,
+  message,
+  newSkillArtifact,
+  prepare,
+  quick,
+} from './support/executions.ts'
+import { expectRefusal } from './support/shapes.ts'
+import { echo, flow, launch, listRuns, mustInstall, newWorkflowArtifact } from './support/workflows.ts'
+import { verifies } from './verifies.ts'
+
+type Call = (caller: Caller) => Promise<Answer>
+
+function expectMissing(answer: Answer, scope: string): void {
+  expect(expectRefusal(answer, 403, 'FORBIDDEN').message).toContain(scope)
+}
+
+test('whatever starts or stops something needs tool:execute', async () => {
+  verifies('auth:scope:route-map-execute')
+  const person = await newPerson()
+  await installSkill(person)
+  const executionId = await prepare(person)
+  const calls: Call[] = [
+    (caller) => caller.post(`/skills/${errand}/run`, { input: quick }),
+    (caller) => caller.post(`/executions/${executionId}/events`, { events: [interrupt] }),
+    (caller) => caller.post(`/executions/${executionId}/rerun`, { input: quick }),
+    (caller) => caller.post(`/executions/${executionId}/cancel`),
+    (caller) => caller.post('/workflows/flow/launch'),
+    (caller) => caller.post('/workflows/runs/none/resume'),
+    (caller) => caller.post('/workflows/runs/none/cancel'),
+    (caller) => caller.delete('/workflows/queue/none'),
+  ]
+  const without = await newKey(person, { scopes: ['profile:read'] })
+  const holding = await newKey(person, { scopes: ['tool:execute'] })
+  for (const call of calls) {
+    expectMissing(await call(without), 'tool:execute')
+    expect((await call(holding)).status).not.toBe(403)
+  }
+})
+
+test('whatever changes the library needs workspace:files:write', async () => {
+  verifies('auth:scope:route-map-files-write')
+  const person = await newPerson()
+  await installSkill(person)
+  const artifactId = await newSkillArtifact(person, 'other')
+  const workflowArtifactId = await newWorkflowArtifact(person, flow([echo]))
+  const git = { source: { type: 'git', url: 'https://nowhere.invalid/x.git' } }
+  const calls: Call[] = [
+    (caller) => caller.post('/skills/other/install', { artifactId }),
+    (caller) => caller.post(`/skills/${errand}/versions/1/restore`),
+    (caller) => caller.post(`/skills/${errand}/uninstall`),
+    (caller) => caller.post('/workflows/flow/install', { definition: flow([echo]) }),
+    (caller) => caller.post('/workflows/install-from-artifact', { artifactId: workflowArtifactId }),
+    (caller) => caller.post('/workflows/flow/uninstall'),
+    (caller) => caller.delete('/workflows/brought'),
+    (caller) => caller.post('/artifacts', { type: 'file', files: [{ path: 'a.txt', content: 'a' }] }),
+    (caller) => caller.delete(`/artifacts/${artifactId}`),
+    (caller) => caller.post('/install', git),
+  ]
+  const without = await newKey(person, { scopes: ['tool:execute'] })
+  const holding = await newKey(person, { scopes: ['workspace:files:write'] })
+  for (const call of calls) {
+    expectMissing(await call(without), 'workspace:files:write')
+    expect((await call(holding)).status).not.toBe(403)
+  }
+})
+
+test('any active key may read what its workspace has', async () => {
+  verifies('auth:scope:reads-any-active-key')
+  const key = await newKey(await newPerson(), { scopes: ['profile:read'] })
+  for (const path of ['/skills', '/marketplace/skills', '/workflows', '/workflows/runs', '/executions']) {
+    expect((await key.get(path)).status, path).toBe(200)
+  }
+})
+
+test('no start takes more than 100 KB', async () => {
+  verifies('limits:input:all-starts')
+  const person = await newPerson()
+  await installSkill(person)
+  await mustInstall(person, flow([echo]))
+  const tooMuch = 'x'.repeat(102_401)
+  const executionId = await prepare(person)
+  const idle = await prepare(person)
+  const answers = [
+    await person.post(`/skills/${errand}/run`, { input: tooMuch }),
+    await person.post('/executions', { skill_slug: errand, input: tooMuch }),
+    await person.post(`/executions/${executionId}/rerun`, { input: tooMuch }),
+    await person.post(`/executions/${idle}/events`, { events: [message(tooMuch)] }),
+    await launch(person, { text: 'x'.repeat(102_401 - '{"text":""}'.length) }),
+  ]
+  for (const answer of answers) {
+    expect(answer.status, answer.text.slice(0, 200)).toBe(400)
+    expect(answer.text).toContain('INVALID_INPUT')
+  }
+  expect(await listRuns(person)).toEqual([])
+  must(await launch(person, { text: 'x'.repeat(102_400 - '{"text":""}'.length) }), 201)
+})
+
+test('the id of an agent is that of its workspace and its slug', async () => {
+  verifies('workspaces:agent-id:compound')
+  const person = await newPerson()
+  must(
+    await person.post('/agents', { slug: 'writer', name: 'Writer', description: '', instructions: 'Write.' }),
+    201,
+  )
+  const { body } = await person.get<{ id: string; slug: string }[]>('/agents')
+  expect(body.map(({ slug }) => slug)).toContain('writer')
+  for (const { id, slug } of body) expect(id).toBe(`${person.workspaceId}:${slug}`)
+})

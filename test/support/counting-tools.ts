@@ -1,0 +1,40 @@
+import { appendFileSync, readFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
+
+/** Tools that write down every call, loaded by a deployment under test; COUNT_FILE says where. */
+interface Call {
+  runId: string
+  stepId: string
+  idempotencyKey: string
+}
+
+const note = (call: Call) => {
+  const file = process.env['COUNT_FILE']
+  // One short line in one write: lines of several processes do not mix.
+  if (file) appendFileSync(file, `${call.runId} ${call.stepId} ${call.idempotencyKey}\n`)
+}
+
+function counting(id: string, quick: boolean, lastsMs: number) {
+  return {
+    id,
+    description: 'Writes down that it was called and gives its input back.',
+    inputSchema: {},
+    quick,
+    run: async (input: unknown, call: Call) => {
+      note(call)
+      await setTimeout(lastsMs)
+      return { kind: 'output', output: input }
+    },
+  }
+}
+
+export const tools = [counting('count', true, 5), counting('count-slowly', false, 150)]
+
+/** Every call in the order in which they were begun. */
+export function readCalls(file: string): Call[] {
+  const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean)
+  return lines.map((line) => {
+    const [runId = '', stepId = '', idempotencyKey = ''] = line.split(' ')
+    return { runId, stepId, idempotencyKey }
+  })
+}
