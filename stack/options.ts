@@ -14,6 +14,7 @@ const flags = {
   'no-restart': { type: 'boolean', default: false },
   limits: { type: 'string', default: 'on' },
   s3: { type: 'boolean', default: false },
+  protocol: { type: 'string', default: 'anthropic' },
   env: { type: 'string', multiple: true, default: [] as string[] },
   help: { type: 'boolean', short: 'h', default: false },
 } as const
@@ -29,6 +30,7 @@ an identity provider, the API and the workers. Ctrl-C stops it and removes the f
   --workers N      worker processes behind one address (1)
   --limits off     no rate limits
   --s3             keep blobs in OpenStack Swift over its S3 interface, not in a folder
+  --protocol openai  runs speak to the stand-in for a model in OpenAI's way, not in Anthropic's
   --env KEY=VALUE  for the API and worker processes; may be repeated
   --no-restart     leave a process that died dead
   --json           print one line of JSON when ready, and nothing else, on stdout
@@ -36,8 +38,10 @@ an identity provider, the API and the workers. Ctrl-C stops it and removes the f
 `
 
 export function parseCommandLine(args: string[]): CommandLine {
-  const { json, help, limits, s3, env, api, workers, 'no-restart': noRestart } = parseFlags(args)
+  const { json, help, limits, s3, protocol, env, api, workers, 'no-restart': noRestart } = parseFlags(args)
   if (limits !== 'on' && limits !== 'off') throw new UsageError(`--limits takes on or off, not ${limits}`)
+  if (protocol !== 'anthropic' && protocol !== 'openai')
+    throw new UsageError(`--protocol takes anthropic or openai, not ${protocol}`)
   return {
     help,
     json,
@@ -47,6 +51,7 @@ export function parseCommandLine(args: string[]): CommandLine {
       restart: !noRestart,
       limits,
       s3,
+      protocol,
       env: Object.fromEntries(env.map(parseSetting)),
     },
   }

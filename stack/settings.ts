@@ -6,6 +6,8 @@ import type { RestateServer } from './restate.ts'
 import type { Front } from './roles.ts'
 import type { SwiftServer } from './swift.ts'
 
+export type ModelProtocol = 'anthropic' | 'openai'
+
 type SettingsOptions = {
   front: Front
   databaseUrl: string
@@ -15,11 +17,12 @@ type SettingsOptions = {
   limits: 'on' | 'off'
   dir: string
   modelUrl: string
+  protocol: ModelProtocol
 }
 
 /** What the API and worker processes are configured with, apart from the port of each. */
 export function roleSettings(options: SettingsOptions): Record<string, string> {
-  const { front, databaseUrl, redisUrl, restate, storage, limits, dir, modelUrl } = options
+  const { front, databaseUrl, redisUrl, restate, storage, limits, dir, modelUrl, protocol } = options
   const provider = {
     id: 'dev',
     name: 'Development sign-in',
@@ -42,7 +45,7 @@ export function roleSettings(options: SettingsOptions): Record<string, string> {
     SIGNING_KEYS: `1:${secret()}`,
     ENCRYPTION_KEYS: `1:${secret()}`,
     STARTING_CREDITS: '10000',
-    MODELS: JSON.stringify(scriptedModels(modelUrl)),
+    MODELS: JSON.stringify(scriptedModels(modelUrl, protocol)),
     SANDBOX_DIR: sandboxFolder(dir),
     SANDBOX_CGROUP: `/${cgroupName()}`,
     AUTH_DEV: '1',
@@ -55,11 +58,12 @@ export function roleSettings(options: SettingsOptions): Record<string, string> {
 }
 
 /** The same script over both wire protocols, at prices that make a small run cost a few Ds. */
-function scriptedModels(baseUrl: string) {
+function scriptedModels(baseUrl: string, protocol: ModelProtocol) {
   const prices = { inputPricePerMillion: 300, outputPricePerMillion: 1500 }
+  const shared = { baseUrl, apiKey: 'scripted', ...prices }
   return [
-    { id: 'scripted', provider: 'anthropic', baseUrl, apiKey: 'scripted', default: true, ...prices },
-    { id: 'scripted-openai', provider: 'openai-compatible', baseUrl, apiKey: 'scripted', ...prices },
+    { id: 'scripted', provider: 'anthropic', default: protocol === 'anthropic', ...shared },
+    { id: 'scripted-openai', provider: 'openai-compatible', default: protocol === 'openai', ...shared },
   ]
 }
 

@@ -8,7 +8,7 @@ import { startRedis } from './redis.ts'
 import { startRestate } from './restate.ts'
 import { startFront, startRoles } from './roles.ts'
 import { pidsOf, type Running, recordPids, type StackPids, stopAll, stopRoles } from './running.ts'
-import { roleSettings, storageSettings } from './settings.ts'
+import { type ModelProtocol, roleSettings, storageSettings } from './settings.ts'
 import { baseEnv, repositoryRoot, runToEnd } from './spawn.ts'
 import { StartError } from './start-error.ts'
 import { startSwift } from './swift.ts'
@@ -23,6 +23,8 @@ export type StackOptions = {
   limits?: 'on' | 'off'
   /** Whether blobs are kept in a Swift, over its S3 interface, and not in the stack's folder. */
   s3?: boolean
+  /** What executions speak to the scripted model. */
+  protocol?: ModelProtocol
   /** Added to the environment of the API and worker processes. */
   env?: Record<string, string>
   entryPoints?: EntryPoints
@@ -76,6 +78,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     workers: options.workers ?? 1,
     limits: options.limits ?? 'on',
     s3: options.s3 ?? false,
+    protocol: options.protocol ?? 'anthropic',
     env: options.env ?? {},
     entryPoints: options.entryPoints ?? ownEntryPoints,
     restart,
@@ -137,7 +140,7 @@ async function migrate(databaseUrl: string, options: Settled, signal: AbortSigna
 }
 
 async function startRolesOnce(running: Running, options: Settled) {
-  const { part, say, api, workers, limits, entryPoints } = options
+  const { part, say, api, workers, limits, protocol, entryPoints } = options
   const { postgres, redis, restate, models } = running
   if (!postgres || !redis || !restate || !models) throw new Error('the roles start after the parts they need')
   running.front ??= await startFront({ ...part, api, workers })
@@ -145,7 +148,16 @@ async function startRolesOnce(running: Running, options: Settled) {
   const urls = { databaseUrl: postgres.url, redisUrl: redis.url }
   const storage = storageSettings(running.dir, running.swift)
   const env = {
-    ...roleSettings({ ...urls, front, restate, storage, limits, dir: running.dir, modelUrl: models.url }),
+    ...roleSettings({
+      ...urls,
+      front,
+      restate,
+      storage,
+      limits,
+      dir: running.dir,
+      modelUrl: models.url,
+      protocol,
+    }),
     ...options.env,
   }
   try {
