@@ -5,19 +5,15 @@ import { startRedis } from '../../../stack/redis.ts'
 import type { Person } from '../../../test/support/caller.ts'
 import { until } from '../../../test/support/processes.ts'
 import { deltaFrame } from '../src/executions/event-frames.ts'
-import {
-  appendEvents,
-  appendEventsLocked,
-  type NewEvent,
-  publishEvents,
-  publishNews,
-} from '../src/executions/event-log.ts'
+import { appendEvents, type NewEvent, publishNews } from '../src/executions/event-log.ts'
 import { EventWriter } from '../src/executions/event-writer.ts'
 import { type Bearer, signNote } from '../src/http/signed-url.ts'
 import {
+  appendNow,
   droppedStreams,
   type ExecutionRow,
   type Executions,
+  finishExecution,
   heldMiB,
   message,
   openExecutions,
@@ -32,7 +28,6 @@ import { createDatabase, type House, nowhere, openHouse } from './support/house.
 type StreamServer = Awaited<ReturnType<typeof openStreamServer>>
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-const idle: NewEvent = { type: 'session.status_idle', payload: { stop_reason: { type: 'end_turn' } } }
 
 let databaseUrl: string
 let house: House
@@ -65,23 +60,9 @@ function addressOf(execution: ExecutionRow, at = server): string {
   return at.address(bearer(execution), execution.executionId)
 }
 
-async function append(execution: ExecutionRow, ...events: NewEvent[]): Promise<void> {
-  const { database, redis } = house.deps
-  const stored = await appendEvents(database, execution.id, 1, events)
-  expect(stored).toHaveLength(events.length)
-  publishEvents(redis, execution.id, stored ?? [])
-}
+const append = (execution: ExecutionRow, ...events: NewEvent[]) => appendNow(house, execution, events)
 
-/** The way an execution ends: state and last event in one transaction. */
-async function finish(execution: ExecutionRow, of = house): Promise<void> {
-  const { database, redis } = of.deps
-  const stored = await database.transaction(async (tx) => {
-    const ended = { status: 'completed', completed_at: new Date().toISOString() } as const
-    await tx.updateTable('executions').set(ended).where('id', '=', execution.id).execute()
-    return appendEventsLocked(tx, execution.id, [idle])
-  })
-  publishEvents(redis, execution.id, stored)
-}
+const finish = (execution: ExecutionRow, of = house) => finishExecution(of, execution)
 
 test('replays, follows, and ends after the last event; live and replayed frames are the same bytes', async () => {
   const execution = await executions.insert()

@@ -6,9 +6,8 @@ import { definitionOf, runsOf } from '../../../test/support/workflows.ts'
 import type { RunStatus, StepRecord } from '../src/graph/graph.ts'
 import { askPeople } from '../src/runs/questions.ts'
 import { RunWriter } from '../src/runs/run-writer.ts'
-import { PinnedDefinitions } from '../src/runs/runs.ts'
-import { createToolbox } from '../src/tools/tools.ts'
-import { createDatabase, type House, openHouse } from './support/house.ts'
+import { createDatabase, type House, newTeamWith, openHouse } from './support/house.ts'
+import { runParts } from './support/runs.ts'
 
 const definition = definitionOf('leave', [
   { type: 'tool', id: 'first', toolId: 'echo' },
@@ -35,12 +34,7 @@ beforeAll(async () => {
 
 afterAll(() => house?.close())
 
-const parts = () => ({
-  ...house.deps,
-  live: house.live,
-  toolbox: createToolbox(house.deps),
-  definitions: new PinnedDefinitions(house.deps.database),
-})
+const parts = () => runParts(house)
 
 interface Question {
   stepId: string
@@ -112,17 +106,7 @@ async function inbox(owner: Person, query = 'kind=workflow') {
 const decide = (owner: Person, id: string, how: 'approve' | 'deny', body: unknown = {}) =>
   house.call('POST', `/api/v1/approvals/${id}/${how}`, { token: owner.token, body })
 
-async function newTeamOf(owner: Person, member: Person): Promise<string> {
-  const workspaceId = await house.newTeam(owner)
-  const headers = { 'x-workspace-id': workspaceId }
-  const answer = await house.call('POST', '/api/v1/workspaces/current/members', {
-    token: owner.token,
-    headers,
-    body: { email: member.email },
-  })
-  expect(answer.status, answer.text).toBe(201)
-  return workspaceId
-}
+const newTeamOf = (owner: Person, member: Person) => newTeamWith(house, owner, member)
 
 describe('reading', () => {
   test('pages follow each other, newest first, by status and workflow', async () => {

@@ -131,8 +131,8 @@ export class Database {
       this.#available = true
     } catch (error) {
       if (this.#closing) return
-      // Much later than the timeout, it was this process that stood still, and nothing is known about the server.
-      const stoodStill = performance.now() - started > 2 * probeTimeoutMs
+      // Later than the timeout, it was this process that stood still, and nothing is known about the server.
+      const stoodStill = performance.now() - started > 1.25 * probeTimeoutMs
       void this.#probe?.end().catch(() => {})
       this.#probe = undefined
       if (stoodStill) return this.#schedule(0)

@@ -5,7 +5,12 @@ import { Duplex } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import pg from 'pg'
-import type { NewEvent } from '../../src/executions/event-log.ts'
+import {
+  appendEvents,
+  appendEventsLocked,
+  type NewEvent,
+  publishEvents,
+} from '../../src/executions/event-log.ts'
 import { EventStreams, streamUrl } from '../../src/executions/stream.ts'
 import { createServer } from '../../src/http/server.ts'
 import type { Bearer } from '../../src/http/signed-url.ts'
@@ -201,4 +206,29 @@ export function heldMiB(): number {
   collectGarbage()
   const { heapUsed, external } = process.memoryUsage()
   return (heapUsed + external) / 1024 / 1024
+}
+
+const idle: NewEvent = { type: 'session.status_idle', payload: { stop_reason: { type: 'end_turn' } } }
+
+/** The way an execution ends: state and last event in one transaction. */
+export async function finishExecution(house: House, execution: ExecutionRow): Promise<void> {
+  const { database, redis } = house.deps
+  const stored = await database.transaction(async (tx) => {
+    const ended = { status: 'completed', completed_at: new Date().toISOString() } as const
+    await tx.updateTable('executions').set(ended).where('id', '=', execution.id).execute()
+    return appendEventsLocked(tx, execution.id, [idle])
+  })
+  publishEvents(redis, execution.id, stored)
+}
+
+/** As the first attempt, and told to readers at once. */
+export async function appendNow(
+  house: House,
+  execution: ExecutionRow,
+  events: readonly NewEvent[],
+): Promise<void> {
+  const { database, redis } = house.deps
+  const stored = await appendEvents(database, execution.id, 1, events)
+  if (stored?.length !== events.length) throw new Error('the attempt may not write any more')
+  publishEvents(redis, execution.id, stored)
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import pg from 'pg'
 import { inject } from 'vitest'
-import { type Caller, createCaller } from '../../../../test/support/caller.ts'
+import { type Caller, createCaller, type Person } from '../../../../test/support/caller.ts'
 import { createApp } from '../../src/app.ts'
 import { closeDeps, type Deps, openDeps } from '../../src/deps.ts'
 import type { Live } from '../../src/live/live.ts'
@@ -109,4 +109,16 @@ export async function shiftClock(databaseUrl: string, seconds: number): Promise<
      as $$ select now() + interval '${seconds} seconds' $$`,
   )
   await client.end()
+}
+
+/** A team workspace of the one with the other as its member. */
+export async function newTeamWith(house: House, owner: Person, member: Person): Promise<string> {
+  const workspaceId = await house.newTeam(owner)
+  const answer = await house.call('POST', '/api/v1/workspaces/current/members', {
+    token: owner.token,
+    headers: { 'x-workspace-id': workspaceId },
+    body: { email: member.email },
+  })
+  if (answer.status !== 201) throw new Error(`the member was not added: ${answer.text}`)
+  return workspaceId
 }
