@@ -7,7 +7,7 @@ import { type Bundle, contentChecksum } from './bundle.ts'
 import * as store from './store.ts'
 import { type BundleFile, unpack } from './unpack.ts'
 
-export { type Bundle, toBundle } from './bundle.ts'
+export { type Bundle, decodeBase64, toBundle } from './bundle.ts'
 export { bundlePath } from './bundle-path.ts'
 export { readSkillFile, type SkillFile } from './skill-file.ts'
 export { claimBundle, findArtifact } from './store.ts'

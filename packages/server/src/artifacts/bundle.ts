@@ -49,6 +49,11 @@ function withoutOuterFolder(files: BundleFile[], needed: string | undefined): Bu
   return files.map(({ path, bytes }) => ({ path: path.slice(folder.length), bytes }))
 }
 
+/** Undefined for what is not base64: Node itself would skip what it does not know. */
+export function decodeBase64(text: string): Buffer | undefined {
+  return /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text) ? Buffer.from(text, 'base64') : undefined
+}
+
 /** The same for the same files, whatever order or archive they came in. */
 export function contentChecksum(files: readonly { path: string; checksum: string }[]): string {
   const hash = createHash('sha256')

@@ -4,7 +4,7 @@ import { bindRoutes, type UploadedFile } from '../http/bind-routes.ts'
 import { decodeCursor, timePart, toPage } from '../http/page.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
 import { createArtifact, storageAway, storeFiles } from './artifacts.ts'
-import { toBundle } from './bundle.ts'
+import { decodeBase64, toBundle } from './bundle.ts'
 import * as store from './store.ts'
 import { type BundleFile, unpack } from './unpack.ts'
 
@@ -90,10 +90,9 @@ type Body = BodyOf<typeof artifactRoutes.createArtifact>
 
 function filesOfJson(files: Body['files']): BundleFile[] {
   return (files ?? []).map(({ path, content, encoding }) => {
-    if (encoding === 'base64' && !/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(content)) {
-      throw new ApiError('INVALID_INPUT', { message: `${path}: content is not base64` })
-    }
-    return { path, bytes: Buffer.from(content, encoding ?? 'utf8') }
+    const bytes = encoding === 'base64' ? decodeBase64(content) : Buffer.from(content)
+    if (!bytes) throw new ApiError('INVALID_INPUT', { message: `${path}: content is not base64` })
+    return { path, bytes }
   })
 }
 

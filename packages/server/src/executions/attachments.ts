@@ -1,6 +1,7 @@
 import type { BodyOf, executionRoutes } from '@guildhall/contract'
 import {
   type BundleFile,
+  decodeBase64,
   findArtifact,
   readBundle,
   type StoredBundle,
@@ -33,10 +34,9 @@ async function filesOf(
     throw new ApiError('INVALID_INPUT', { message: `attachments: ${name} needs either data or artifactId` })
   }
   if (data !== undefined) {
-    if (!/^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(data)) {
-      throw new ApiError('INVALID_INPUT', { message: `attachments: the data of ${name} is not base64` })
-    }
-    return [{ path: name, bytes: Buffer.from(data, 'base64') }]
+    const bytes = decodeBase64(data)
+    if (bytes) return [{ path: name, bytes }]
+    throw new ApiError('INVALID_INPUT', { message: `attachments: the data of ${name} is not base64` })
   }
   const artifact = await findArtifact(deps.database.db, workspaceId, artifactId ?? '')
   if (!artifact)
