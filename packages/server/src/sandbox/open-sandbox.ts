@@ -44,12 +44,21 @@ export function openSandbox({ id, line, group, env, cpuSeconds, end }: OpenSandb
       }
     })
 
+  /** Its group goes with a sandbox that is destroyed meanwhile. */
+  async function usageNow() {
+    try {
+      return await group.usage()
+    } catch (cause) {
+      throw new SandboxError('lost', 'The sandbox is gone', { cause })
+    }
+  }
+
   async function runNow(command: Command): Promise<CommandResult> {
     command.signal?.throwIfAborted()
-    const before = await group.usage()
-    const outOfMemory = async () => (await group.usage()).memoryKills > before.memoryKills
+    const before = await usageNow()
+    const outOfMemory = async () => (await usageNow()).memoryKills > before.memoryKills
     const watch = watchCommand(command, line, async () => {
-      const { cpuSeconds: used } = await group.usage()
+      const { cpuSeconds: used } = await usageNow()
       return used - before.cpuSeconds > cpuSeconds
     })
     try {
