@@ -37,6 +37,7 @@ export interface WaitingOutcome {
 const heapMiB = 128
 const clients = 16
 const warmUps = 200
+const sayEvery = 2000
 const settledWithinMs = 120_000
 const longSleepMs = 24 * 60 * 60_000
 
@@ -78,14 +79,13 @@ async function measure(place: Place, options: WaitingOptions): Promise<WaitingOu
   const { stack, runs } = place
   const { say = () => {} } = options
   // What a process holds after some work of the same kind, and not what it was born with.
-  for (const runId of (await launchAll(place, 'quick', warmUps)).ids) await runs.reaches(runId, ['success'])
+  for (const runId of (await launchAll(place, 'quick', warmUps, say)).ids)
+    await runs.reaches(runId, ['success'])
   const before = memoryOf(stack)
   const pids = pidsOf(stack.dir)
 
-  const asking = await launchAll(place, 'ask', options.suspended)
-  say(`${options.suspended} launched that ask`)
-  const sleeping = await launchAll(place, 'nap', options.sleeping)
-  say(`${options.sleeping} launched that sleep`)
+  const asking = await launchAll(place, 'ask', options.suspended, say)
+  const sleeping = await launchAll(place, 'nap', options.sleeping, say)
   const waiting = options.suspended + options.sleeping
   await until(async () => (await countCarried(stack, 'suspended')) === waiting, settledWithinMs)
   const heldByWorkers = await countCarried(stack, 'running')
@@ -113,13 +113,17 @@ async function measure(place: Place, options: WaitingOptions): Promise<WaitingOu
   }
 }
 
-async function launchAll({ runs }: Place, slug: string, count: number) {
+async function launchAll({ runs }: Place, slug: string, count: number, say: (line: string) => void) {
   const ids: string[] = []
   const begun = performance.now()
   await inParallel(count, async (n) => {
     const answer = await patiently(() => runs.launch(slug, { n }))
     if (answer.status !== 201) throw new Error(`${slug} was not launched: ${answer.text}`)
     ids.push(answer.body.runId)
+    if (ids.length % sayEvery === 0 || ids.length === count) {
+      const perSecond = (ids.length * 1000) / (performance.now() - begun)
+      say(`${slug}: ${ids.length} of ${count} launched, ${perSecond.toFixed(0)} a second`)
+    }
   })
   return { ids, seconds: (performance.now() - begun) / 1000 }
 }
