@@ -9,7 +9,7 @@ const { values } = parseArgs({
   options: {
     suspended: { type: 'string', default: '20000' },
     sleeping: { type: 'string', default: '20000' },
-    ended: { type: 'string', default: '500' },
+    ended: { type: 'string', default: '1000' },
     looks: { type: 'string', default: '2000' },
   },
 })

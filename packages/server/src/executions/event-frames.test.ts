@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest'
-import { decodeNews, deltaFrame, encodeNews, eventFrame, newsOf } from './event-frames.ts'
+import {
+  decodeNews,
+  deltaFrame,
+  encodeNews,
+  eventFrame,
+  fitting,
+  framesOf,
+  newsOf,
+  reachOf,
+} from './event-frames.ts'
 
 const row = (sequence: number, text = 'x', type = 'agent.message') => ({
   sequence,
@@ -35,7 +44,12 @@ test('news arrives as it was sent', () => {
 
 test('what does not fit the length is left out, but for the first', () => {
   const rows = [row(1, 'x'.repeat(500)), row(2), row(3, '', 'session.status_idle')]
-  expect(newsOf(7, rows)).toMatchObject({ first: 1, last: 3, ended: true })
-  expect(newsOf(7, rows, 700)).toMatchObject({ first: 1, last: 2, ended: false })
-  expect(newsOf(7, rows, 10)).toMatchObject({ first: 1, last: 1, ended: false })
+  const kept = (maxLength: number) => {
+    const { rows: some, length } = fitting(rows, maxLength)
+    expect(framesOf(7, some).length).toBeLessThanOrEqual(length)
+    return reachOf(some)
+  }
+  expect(kept(10_000)).toEqual({ first: 1, last: 3, ended: true })
+  expect(kept(900)).toEqual({ first: 1, last: 2, ended: false })
+  expect(kept(10)).toEqual({ first: 1, last: 1, ended: false })
 })

@@ -56,25 +56,39 @@ export function decodeNews(message: string): EventNews | DeltaNews {
   return { kind, first: Number(first), last: Number(last), ended: end === 'end', frames }
 }
 
-/** What readers are told of consecutive events: the first of them, and more while all fits the length. */
-export function newsOf(
-  executionRowId: number,
-  rows: readonly EventRow[],
-  maxLength = Number.POSITIVE_INFINITY,
-): EventNews {
+/** What readers are told of consecutive events. */
+export function newsOf(executionRowId: number, rows: readonly EventRow[]): EventNews {
+  return { kind: 'events', ...reachOf(rows), frames: framesOf(executionRowId, rows) }
+}
+
+export function framesOf(executionRowId: number, rows: readonly EventRow[]): string {
   let frames = ''
-  let last = rows[0]
-  for (const row of rows) {
-    const frame = eventFrame(executionRowId, row)
-    if (frames !== '' && frames.length + frame.length > maxLength) break
-    frames += frame
-    last = row
-  }
+  for (const row of rows) frames += eventFrame(executionRowId, row)
+  return frames
+}
+
+export function reachOf(rows: readonly EventRow[]): Pick<EventNews, 'first' | 'last' | 'ended'> {
+  const last = rows.at(-1)
   return {
-    kind: 'events',
     first: rows[0]?.sequence ?? 0,
     last: last?.sequence ?? 0,
     ended: last?.type === lastEventType,
-    frames,
   }
+}
+
+/** What a frame has besides its payload, or a little more. */
+const aroundPayload = 150
+
+/** The first of consecutive events, and more while all their frames fit the length; and about how long those are. */
+export function fitting(
+  rows: readonly EventRow[],
+  maxLength: number,
+): { rows: readonly EventRow[]; length: number } {
+  let length = 0
+  for (const [index, { payload }] of rows.entries()) {
+    const longer = length + payload.length + aroundPayload
+    if (index > 0 && longer > maxLength) return { rows: rows.slice(0, index), length }
+    length = longer
+  }
+  return { rows, length }
 }

@@ -87,7 +87,9 @@ export async function listEvents(
   after: number,
   most = 200,
 ): Promise<EventRow[]> {
-  return database.hot<EventRow>(listStatement, [executionRowId, after, most])
+  const values = [executionRowId, after, most]
+  const rows = await database.hotTuples<[number, string, string]>(listStatement, values)
+  return rows.map(([sequence, type, payload]) => ({ sequence, type, payload }))
 }
 
 interface StreamedExecution {

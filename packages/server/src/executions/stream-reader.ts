@@ -1,15 +1,18 @@
 import type { EventStream } from '../http/sse.ts'
 import type { DeltaNews, EventNews } from './event-frames.ts'
 
-/** Frames of consecutive events. */
+/** Consecutive events. */
 export interface Page {
+  readonly first: number
   readonly last: number
   /** Whether the last of them ends the log. */
   readonly ended: boolean
-  readonly frames: Buffer
+  /** About how long the frames are, which are made when they are asked for. */
+  readonly length: number
+  frames(): Buffer
 }
 
-/** A page that a reader does not take is held for it, so it is small. */
+/** Pages that a reader does not take are held for it, so they are small. */
 export const pageLength = 128 * 1024
 const firstRows = 100
 const mostRows = 1000
@@ -20,7 +23,7 @@ type ReadPage = (after: number, most: number) => Promise<Page | undefined>
  * Somebody who reads an execution's log and follows it. `cursor` is the last event sent, and only the next one
  * is ever sent after it, so there are no gaps and no doubles wherever news and log meet: news that does not
  * begin right there, or comes while the reader has enough to read, only says how far the log reaches, and the
- * reader gets there page by page. So what is held for a slow one is a page or a message, and no more.
+ * reader gets there page by page. So what is held for a slow one is two pages or a message, and no more.
  */
 export class Reader {
   readonly #stream: EventStream
@@ -72,22 +75,25 @@ export class Reader {
     this.#catchingUp = true
     try {
       await this.#stream.drained()
+      let ahead: Promise<Page | undefined> | undefined
       while (this.#stream.open && this.#known > this.#cursor) {
-        const page = await this.#readPage(this.#cursor, this.#pageRows)
+        const page = await (ahead ?? this.#readPage(this.#cursor, this.#pageRows))
         // The log is no longer kept.
         if (!page) return this.end()
+        const { first, last, ended, length } = page
         // As many as make a page, going by the size of these.
-        const rows = ((page.last - this.#cursor) * pageLength) / page.frames.length
-        this.#pageRows = Math.min(mostRows, Math.ceil(rows))
-        this.#send(page.frames, page)
-        await this.#stream.drained()
+        this.#pageRows = Math.min(mostRows, Math.ceil(((last - first + 1) * pageLength) / length))
+        // The next one is on its way while this one is put together and taken.
+        ahead = this.#known > last && !ended ? this.#readPage(last, this.#pageRows) : undefined
+        this.#send(page.frames(), page)
+        await Promise.all([ahead, this.#stream.drained()])
       }
     } finally {
       this.#catchingUp = false
     }
   }
 
-  #send(frames: Buffer, { last, ended }: Omit<Page, 'frames'>): boolean {
+  #send(frames: Buffer, { last, ended }: Pick<Page, 'last' | 'ended'>): boolean {
     const hasRoom = this.#stream.write(frames)
     this.#cursor = last
     if (ended) this.end()

@@ -1,7 +1,7 @@
 import type { Database } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { RedisLink } from '../platform/redis.ts'
-import { decodeNews, newsOf } from './event-frames.ts'
+import { decodeNews, fitting, framesOf, reachOf } from './event-frames.ts'
 import { newsChannel } from './event-log.ts'
 import { listEvents, listLastSequences } from './event-store.ts'
 import { createLanes } from './stream-lanes.ts'
@@ -41,11 +41,11 @@ export class Rooms {
   /** The next events of the log, as many as were asked for and fit a page. */
   readPage(executionRowId: number, after: number, most: number): Promise<Page | undefined> {
     return this.#inLane(async () => {
-      const rows = await listEvents(this.#parts.database, executionRowId, after, most)
-      if (rows.length === 0) return undefined
-      const { last, ended, frames } = newsOf(executionRowId, rows, pageLength)
+      const found = await listEvents(this.#parts.database, executionRowId, after, most)
+      if (found.length === 0) return undefined
+      const { rows, length } = fitting(found, pageLength)
       // As bytes: text would be held twice for a reader that does not take it.
-      return { last, ended, frames: Buffer.from(frames) }
+      return { ...reachOf(rows), length, frames: () => Buffer.from(framesOf(executionRowId, rows)) }
     })
   }
 
