@@ -1,10 +1,12 @@
 import { createHmac, createSecretKey } from 'node:crypto'
 import http from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Redis } from 'ioredis'
 import pg from 'pg'
 import { findBySecretStatement } from '../packages/server/src/keys/store.ts'
 import { countInWindowsScript } from '../packages/server/src/platform/rate-window.ts'
 import { findWorkspaceStatement } from '../packages/server/src/workspaces/store.ts'
+import { sayReady } from './program.ts'
 
 /**
  * The yardstick: the same work on the same PostgreSQL and Redis with nothing around it. Per request one HMAC, a
@@ -56,7 +58,4 @@ const server = http.createServer(async (request, response) => {
   })
   response.end(body)
 })
-server.listen(0, '127.0.0.1', () => {
-  const address = server.address()
-  process.stdout.write(`${typeof address === 'object' ? address?.port : ''}\n`)
-})
+server.listen(0, '127.0.0.1', () => sayReady((server.address() as AddressInfo).port))

@@ -1,6 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { memoryNow } from './event-parts.ts'
+import { sayReady } from './program.ts'
 
 /** The least that keeps streams open: a head, a comment, and a place to find them again. */
 const open = new Map<string, ServerResponse>()
@@ -12,6 +13,6 @@ const server = createServer((request, response) => {
   response.on('close', () => open.delete(name))
 })
 server.listen({ host: '127.0.0.1', port: 0, backlog: 4096 }, () => {
-  process.send?.({ port: (server.address() as AddressInfo).port })
+  sayReady((server.address() as AddressInfo).port)
 })
 process.on('message', () => process.send?.(memoryNow()))

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { createEndpointHandler, type WorkflowContext, workflow } from '@restatedev/restate-sdk'
+import { sayReady } from './program.ts'
 
 /**
  * The yardstick: three steps as a workflow that somebody wrote by hand, with nothing recorded but by the engine; it
@@ -23,4 +24,4 @@ const bare = workflow({
 })
 const identityKeys = [process.env['RESTATE_IDENTITY_KEY'] ?? '']
 const server = createServer(createEndpointHandler({ services: [bare], identityKeys, logger: () => {} }))
-server.listen(0, '127.0.0.1', () => console.log((server.address() as AddressInfo).port))
+server.listen(0, '127.0.0.1', () => sayReady((server.address() as AddressInfo).port))

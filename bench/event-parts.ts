@@ -1,7 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { join } from 'node:path'
 import pg from 'pg'
 import { streamUrl } from '../packages/server/src/executions/stream.ts'
 import type { Bearer } from '../packages/server/src/http/signed-url.ts'
@@ -108,31 +105,6 @@ export async function insertExecutions(databaseUrl: string, count: number): Prom
 export function addressOf(parts: Parts, port: number, { bearer, executionId }: BenchExecution): string {
   const signingKeys = parseKeyRing(parts.env['SIGNING_KEYS'] ?? '')
   return streamUrl({ signingKeys, streamUrl: `http://127.0.0.1:${port}` }, bearer, executionId)
-}
-
-export interface Program {
-  readonly child: ChildProcess
-  /** Its first word: the port it listens on, if it does. */
-  readonly port: number
-  ask<T>(question: object): Promise<T>
-}
-
-export async function startProgram(file: string, env: Record<string, string> = {}): Promise<Program> {
-  const child = fork(join(import.meta.dirname, file), {
-    env: { ...process.env, ...env },
-    execArgv: ['--expose-gc'],
-    serialization: 'advanced',
-  })
-  const [hello] = await once(child, 'message')
-  return {
-    child,
-    port: hello.port,
-    ask: async <T>(question: object) => {
-      child.send(question)
-      const [answer] = await once(child, 'message')
-      return answer as T
-    },
-  }
 }
 
 /** In MiB: what the process occupies, and what it holds after all else was collected. */

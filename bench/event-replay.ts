@@ -1,15 +1,8 @@
 import { get } from 'node:http'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import {
-  addressOf,
-  checkBar,
-  insertExecutions,
-  median,
-  openParts,
-  type Program,
-  startProgram,
-} from './event-parts.ts'
+import { addressOf, checkBar, insertExecutions, median, openParts } from './event-parts.ts'
+import { type Program, startProgram } from './program.ts'
 
 /**
  * Replaying a long log over HTTP against reading it whole with a bare `SELECT payload::text`, interleaved. The yardstick

@@ -1,9 +1,8 @@
-import { execFile, spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { spawnStack } from '../stack/client.ts'
+import { type Program, startProgram } from './program.ts'
 
 /**
  * An authenticated, rate-limited keyed read (GET /api/v1/workspaces with a key) against the same work written
@@ -31,17 +30,17 @@ interface Target {
 
 const pepper = Buffer.from('bench-pepper-of-at-least-32-bytes').toString('base64url')
 const stack = await spawnStack(['--limits', 'off', '--env', `KEY_PEPPERS=1:${pepper}`])
-const bare = spawn(process.execPath, [join(import.meta.dirname, 'bare-keyed-read.ts')], {
-  env: { ...process.env, DATABASE_URL: stack.databaseUrl, REDIS_URL: stack.redisUrl, PEPPER: pepper },
-  stdio: ['ignore', 'pipe', 'inherit'],
-})
+let bare: Program | undefined
 try {
   const key = await makeKey()
-  const barePort = await new Promise((resolve) =>
-    createInterface({ input: bare.stdout }).once('line', resolve),
-  )
+  const { databaseUrl, redisUrl } = stack
+  bare = await startProgram('bare-keyed-read.ts', {
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redisUrl,
+    PEPPER: pepper,
+  })
   const targets: Target[] = [
-    { name: 'bare', url: `http://127.0.0.1:${barePort}/`, pid: bare.pid ?? 0, runs: [] },
+    { name: 'bare', url: `http://127.0.0.1:${bare.port}/`, pid: bare.child.pid ?? 0, runs: [] },
     { name: 'guildhall', url: `${stack.baseUrl}/api/v1/workspaces`, pid: stack.pids.api[0] ?? 0, runs: [] },
   ]
   await checkSameAnswer(targets, key)
@@ -51,7 +50,7 @@ try {
   }
   report(targets)
 } finally {
-  bare.kill()
+  bare?.child.kill()
   await stack.stop()
 }
 

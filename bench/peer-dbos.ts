@@ -1,6 +1,7 @@
 import { DBOS } from '@dbos-inc/dbos-sdk'
+import { sayReady } from './program.ts'
 
-/** The peer: the same three steps as a workflow of DBOS, taken from its queue. Its first line says that it is ready. */
+/** The peer: the same three steps as a workflow of DBOS, taken from its queue. */
 const echo = async (input: unknown) => input
 DBOS.registerWorkflow(
   async (input: unknown) => {
@@ -24,4 +25,4 @@ DBOS.setConfig({
 await DBOS.launch()
 // As many at a time and as often as it does best with on two cores; its own default looks once a second.
 await DBOS.registerQueue('lines', { workerConcurrency: 200, minPollingIntervalMs: 100 })
-console.log('ready')
+sayReady()

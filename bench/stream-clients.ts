@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { sayReady } from './program.ts'
 
 /**
  * Readers on bare connections, in a process of their own: they note when each event with a time in it arrived.
@@ -40,4 +41,4 @@ process.on('message', async ({ urls, read }: { urls?: string[]; read?: true }) =
     latencies = []
   }
 })
-process.send?.({ port: 0 })
+sayReady()

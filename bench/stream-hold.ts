@@ -1,12 +1,6 @@
 import { parseArgs } from 'node:util'
-import {
-  addressOf,
-  checkBar,
-  insertExecutions,
-  openParts,
-  type Program,
-  startProgram,
-} from './event-parts.ts'
+import { addressOf, checkBar, insertExecutions, openParts } from './event-parts.ts'
+import { type Program, startProgram } from './program.ts'
 
 /** Memory of one process with many open streams, each of another execution, against a bare holder of as many. */
 const { values: options } = parseArgs({ options: { streams: { type: 'string', default: '10000' } } })

@@ -3,16 +3,8 @@ import { EventWriter } from '../packages/server/src/executions/event-writer.ts'
 import { Database } from '../packages/server/src/platform/database.ts'
 import { createLogger } from '../packages/server/src/platform/logger.ts'
 import { RedisLink } from '../packages/server/src/platform/redis.ts'
-import {
-  addressOf,
-  checkBar,
-  cpuMicros,
-  insertExecutions,
-  openParts,
-  type Program,
-  quantile,
-  startProgram,
-} from './event-parts.ts'
+import { addressOf, checkBar, cpuMicros, insertExecutions, openParts, quantile } from './event-parts.ts'
+import { type Program, startProgram } from './program.ts'
 
 /** From a worker's `write` to the reader: collected, stored, published, sent. Three processes besides the servers. */
 const { values: options } = parseArgs({

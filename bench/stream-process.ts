@@ -7,6 +7,7 @@ import { readConfig } from '../packages/server/src/platform/config.ts'
 import { createLogger } from '../packages/server/src/platform/logger.ts'
 import { findLiveSessions } from '../packages/server/src/sessions/sessions.ts'
 import { cpuMicros, memoryNow } from './event-parts.ts'
+import { sayReady } from './program.ts'
 
 /** A process that only streams: the real edge, admission, log and credentials, and no other route. */
 const config = readConfig(process.env)
@@ -28,4 +29,4 @@ const server = createServer({
 await deps.redis.settle()
 await server.listen({ host: '127.0.0.1', port: 0, backlog: 4096 })
 process.on('message', () => process.send?.({ ...memoryNow(), cpuMicros: cpuMicros() }))
-process.send?.({ port: (server.server.address() as AddressInfo).port })
+sayReady((server.server.address() as AddressInfo).port)

@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process'
 import { Agent, request } from 'node:http'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { DBOSClient } from '@dbos-inc/dbos-sdk'
 import pg from 'pg'
 import { startStack } from '../stack/start.ts'
+import { type Program, startProgram } from './program.ts'
 
 /**
  * Runs of a workflow of three tools, mapped in between, against the same three steps written by hand as a bare workflow
@@ -43,16 +41,21 @@ const stack = await startStack({
   limits: 'off',
   env: { RUNS_PER_WORKSPACE: '100000', LOG_LEVEL: 'warn' },
 })
-const bare = start('bare-workflow.ts', { RESTATE_IDENTITY_KEY: stack.env['RESTATE_IDENTITY_KEY'] })
+const programs: Program[] = []
+const start = async (file: string, env: Record<string, string | undefined>) => {
+  const program = await startProgram(file, env)
+  programs.push(program)
+  return program
+}
 const peerUrl = Object.assign(new URL(stack.databaseUrl), { pathname: '/dbos' }).href
-const peer = start('peer-dbos.ts', { DBOS_URL: peerUrl })
 let peerClient: DBOSClient | undefined
 const database = new pg.Pool({ connectionString: stack.databaseUrl, max: 2 })
 const agent = new Agent({ keepAlive: true, maxSockets: clients })
 try {
-  const barePort = await firstLine(bare)
-  await post(`${stack.restateAdminUrl}/deployments`, { uri: `http://127.0.0.1:${barePort}` })
-  await firstLine(peer)
+  const identityKey = stack.env['RESTATE_IDENTITY_KEY']
+  const bare = await start('bare-workflow.ts', { RESTATE_IDENTITY_KEY: identityKey })
+  await post(`${stack.restateAdminUrl}/deployments`, { uri: `http://127.0.0.1:${bare.port}` })
+  const peer = await start('peer-dbos.ts', { DBOS_URL: peerUrl })
   const toPeer = await DBOSClient.create({
     systemDatabaseUrl: peerUrl,
     applicationName: 'bench',
@@ -64,7 +67,7 @@ try {
     bare: runBare,
     carried: runCarried,
     launched: () => runLaunched(token),
-    dbos: (round: string) => runPeer(toPeer, round),
+    dbos: (round: string) => runPeer(peer, toPeer, round),
   }
   const perSecond: Record<string, number[]> = {}
   for (const run of Object.values(layouts)) await run('warm')
@@ -77,26 +80,10 @@ try {
   report(perSecond)
 } finally {
   agent.destroy()
-  bare.kill()
-  peer.kill()
+  for (const { child } of programs) child.kill('SIGKILL')
   await peerClient?.destroy()
   await database.end()
   await stack.stop()
-}
-
-function start(file: string, env: Record<string, string | undefined>) {
-  return spawn(process.execPath, [join(import.meta.dirname, file)], {
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-}
-
-function firstLine({ stdout }: ReturnType<typeof start>): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const lines = createInterface({ input: stdout })
-    lines.once('line', resolve)
-    lines.once('close', () => reject(new Error('a yardstick ended before it was ready')))
-  })
 }
 
 function post(url: string, body: unknown, headers: Record<string, string> = {}): Promise<string> {
@@ -183,12 +170,16 @@ async function runLaunched(token: string): Promise<number> {
   })
 }
 
-function runPeer(client: DBOSClient, round: string): Promise<number> {
-  return timed(async (n) => {
+async function runPeer(peer: Program, client: DBOSClient, round: string): Promise<number> {
+  peer.child.kill('SIGCONT')
+  const seconds = await timed(async (n) => {
     const workflow = { queueName: 'lines', workflowName: 'Line', workflowID: `${round}-${n}` }
     const handle = await client.enqueue(workflow, { n })
     await handle.getResult({ pollingIntervalMs: peerLooksEveryMs })
   })
+  // It looks into its queue all the time, and would take from the others' turns.
+  peer.child.kill('SIGSTOP')
+  return seconds
 }
 
 /** A yardstick that does less than it says would mislead everybody. */

@@ -121,6 +121,8 @@ export class EventStreamHolder {
       'cache-control': 'no-store, no-transform',
       'x-accel-buffering': 'no',
     })
+    // By itself: Node keeps the head as long as the answer, and only what was sent as it is loses its many pieces.
+    response.flushHeaders()
     stream.write(': open\n\n')
     return stream
   }

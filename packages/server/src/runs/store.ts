@@ -22,14 +22,15 @@ export interface NewRun {
   reuse: string | null
 }
 
-/** Places are counted in the same statement; who finds none waits and counts as running at once. */
+/**
+ * Places are counted in the same statement; who finds none waits and counts as running at once. Its definition is kept
+ * as it was at the launch.
+ */
 export async function insertRun(tx: Tx, row: NewRun, definition: string, places: number): Promise<RunRow> {
-  await tx
-    .insertInto('workflow_definitions')
-    .values({ checksum: row.definition_checksum, definition })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
   const { rows } = await sql<RunRow>`
+    with pinned as (
+      insert into workflow_definitions (checksum, definition) values (${row.definition_checksum}, ${definition})
+      on conflict do nothing)
     insert into workflow_runs (run_id, workspace_id, workflow_id, workflow_slug, definition_id, definition_checksum,
       user_id, api_key_id, conversation_id, source, inputs, parent_run_id, reuse, advancing, status, queued_at)
     select ${row.run_id}, ${row.workspace_id}, ${row.workflow_id}, ${row.workflow_slug}, ${row.definition_id},
@@ -119,14 +120,17 @@ export async function claimOldLaunches(db: Db, olderThanSeconds: number) {
     .execute()
 }
 
-/** What the engine reads at the start of every attempt. A launch that was not confirmed yet is by this. */
+/**
+ * What the engine reads at the start of every attempt. A launch that was not confirmed yet is by this. That the ids are
+ * named twice, here and below, has PostgreSQL look them up and not read a table that it still takes for small.
+ */
 export const openRunsStatement: HotStatement = {
   name: 'open-runs',
   text: `with claimed as (
       update workflow_runs r set invocation_id = coalesce(r.invocation_id, a.invocation_id),
         status = case when r.status = 'launching' then 'running' else r.status end
       from unnest($1::text[], $2::text[]) a (run_id, invocation_id)
-      where r.run_id = a.run_id and r.status <> 'void' and (r.status = 'launching' or r.invocation_id is null))
+      where r.run_id = a.run_id and r.run_id = any($1) and r.status <> 'void' and (r.status = 'launching' or r.invocation_id is null))
     select run_id, workspace_id, workflow_id, workflow_slug, definition_id, definition_checksum, user_id, api_key_id,
       conversation_id, source, status, inputs, reuse, launched_at
     from workflow_runs where run_id = any($1)`,
@@ -172,7 +176,8 @@ export const writeRunsStatement: HotStatement = {
         updated_at = guild_now(),
         version = version + 1
       from w
-      where workflow_runs.run_id = w.run_id and workflow_runs.status in ('running', 'suspended')
+      where workflow_runs.run_id = w.run_id and workflow_runs.run_id = any($1)
+        and workflow_runs.status in ('running', 'suspended')
         and (w.pause is null or workflow_runs.status = 'running' and workflow_runs.pauses < w.pause)
       returning workflow_runs.run_id, workspace_id, workflow_id, workflow_runs.status, workflow_runs.advancing),
     s as (
