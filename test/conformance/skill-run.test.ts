@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { pidsOf } from '../support/processes.ts'
 import { must, newKey, newPerson, newVisitor } from './support/actors.ts'
@@ -136,20 +137,24 @@ describe('running a skill', () => {
     expect(await readLog(person, executionId)).toEqual(log)
   })
 
-  stackOnly('fails when nobody can be told of it, and leaves the slot free', async () => {
-    verifies('errors:code:execution-failed', 'executions:errors:codes')
-    const person = await newRunner()
-    const { restate } = pidsOf(stack().dir)
-    process.kill(restate, 'SIGSTOP')
-    try {
-      expectFlatRefusal(await run(person, quick), 500, 'EXECUTION_FAILED')
-    } finally {
-      process.kill(restate, 'SIGCONT')
-    }
-    expect((await list(person)).items.map(({ status, cost }) => [status, cost])).toEqual([['failed', 0]])
-    const { log } = await runThrough(person, quick)
-    expect(stopReasonOf(log)).toEqual({ type: 'end_turn' })
-  })
+  stackOnly(
+    'fails when nobody can be told of it, leaves the slot free, and starts when it is repeated',
+    async () => {
+      verifies('errors:code:execution-failed', 'executions:errors:codes')
+      const person = await newRunner()
+      const { restate } = pidsOf(stack().dir)
+      const options = { headers: { 'idempotency-key': randomUUID() } }
+      process.kill(restate, 'SIGSTOP')
+      try {
+        expectFlatRefusal(await run(person, quick, {}, options), 500, 'EXECUTION_FAILED')
+      } finally {
+        process.kill(restate, 'SIGCONT')
+      }
+      expect((await list(person)).items.map(({ status, cost }) => [status, cost])).toEqual([['failed', 0]])
+      const { executionId } = must(await run(person, quick, {}, options), 200)
+      expect(stopReasonOf(await readLog(person, executionId))).toEqual({ type: 'end_turn' })
+    },
+  )
 })
 
 describe('skills of two origins', () => {

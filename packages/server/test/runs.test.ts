@@ -98,12 +98,15 @@ describe('launch', () => {
     expect(rows).toEqual([{ status: 'void', advancing: false }])
   })
 
-  test('an Idempotency-Key whose launch was refused is refused again, and launches nothing', async () => {
+  test('an Idempotency-Key whose launch was refused launches once the engine is there, and then once', async () => {
     const headers = { 'idempotency-key': randomUUID() }
-    const ask = () =>
-      house.call('POST', '/api/v1/workflows/asking/launch', { token: person.token, headers, body: {} })
-    expect((await ask()).status).toBe(503)
-    expect((await ask()).status).toBe(503)
+    const ask = (of: House) =>
+      of.call('POST', '/api/v1/workflows/asking/launch', { token: person.token, headers, body: {} })
+    expect((await ask(house)).status).toBe(503)
+    expect((await ask(house)).status).toBe(503)
+    const launched = await ask(places)
+    expect(launched.status).toBe(201)
+    expect((await ask(places)).body).toEqual(launched.body)
   })
 
   test('an unknown workflow is 404, inputs that do not fit are 400 with issues', async () => {

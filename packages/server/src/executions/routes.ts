@@ -3,6 +3,7 @@ import { ApiError } from '../http/api-error.ts'
 import { bindRoutes, type Call } from '../http/bind-routes.ts'
 import { countRequest, refuseIfFull } from '../http/rate-limit.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
+import type { Tx } from '../platform/database.ts'
 import { findSkill, isSkillBeingWritten } from '../skills/skills.ts'
 import { storeAttachments } from './attachments.ts'
 import { BlockFold } from './blocks.ts'
@@ -29,7 +30,7 @@ export function executionHandlers(parts: ExecutionParts) {
       }
       const attachments = await storeAttachments(deps, principal.workspaceId, body.attachments)
       const made: { changed?: Changed } = {}
-      const answer = await createOnce(call, async (tx) => {
+      const start = async (tx: Tx) => {
         const row = await prepareExecution(tx, principal, skill, { ...body, attachments })
         made.changed = await startExecution(tx, deps.config, row, toWish(body.input, body))
         const executionId = row.execution_id
@@ -43,9 +44,8 @@ export function executionHandlers(parts: ExecutionParts) {
             sseUrl: `/api/v1/executions/${executionId}/stream-token`,
           },
         }
-      })
-      await follow(parts, made.changed)
-      return answer
+      }
+      return createOnce(call, start, () => follow(parts, made.changed))
     },
 
     createExecution: async (call) => {
@@ -138,7 +138,7 @@ export function executionHandlers(parts: ExecutionParts) {
       requireSmallInput(body.input)
       const skill = await requireSkill(call, parent.skill_slug)
       const made: { changed?: Changed } = {}
-      const answer = await createOnce(call, async (tx) => {
+      const start = async (tx: Tx) => {
         const row = await prepareExecution(tx, principal, skill, { ...body, parent })
         made.changed = await startExecution(tx, deps.config, row, toWish(body.input, body))
         return {
@@ -151,9 +151,8 @@ export function executionHandlers(parts: ExecutionParts) {
             message: `${skill.name} is running again; open its stream to watch it`,
           },
         }
-      })
-      await follow(parts, made.changed)
-      return answer
+      }
+      return createOnce(call, start, () => follow(parts, made.changed))
     },
 
     cancelExecution: async (call) => {

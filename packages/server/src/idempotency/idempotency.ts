@@ -17,28 +17,44 @@ interface Created<R extends Route> {
  * `Idempotency-Key`. Of two requests with one key the second waits for the first's transaction at the unique key
  * and then finds its answer; a crash takes effect and record away together. A secret is never recorded: the
  * repeat is told which thing it made.
+ *
+ * What has to follow the transaction is given as `confirm`, also for a repeat. When that fails the effect has come to
+ * nothing, and so is the record: who repeats it then tries anew.
  */
 export async function createOnce<R extends Route>(
   call: Call<R>,
   effect: (tx: Tx) => Promise<Created<R>>,
+  confirm: (answer: AnswerOf<R>) => Promise<void> = async () => {},
 ): Promise<AnswerOf<R>> {
   const { repeatable, deps } = call
-  if (!repeatable) return deps.database.transaction(async (tx) => (await effect(tx)).answer)
+  if (!repeatable) {
+    const { answer } = await deps.database.transaction(effect)
+    await confirm(answer)
+    return answer
+  }
   const principal = call.principal as Principal
   const claim = { caller: `${principal.userId}:${principal.workspaceId}`, ...repeatable }
-  return deps.database.transaction(async (tx) => {
+  const { answer, resourceId } = await deps.database.transaction(async (tx) => {
     if (!(await store.claimKey(tx, claim))) return recall(tx, call.route, claim)
-    const { answer, resourceId } = await effect(tx)
-    await store.updateAnswer(tx, claim, { answer: call.route.answersSecret ? null : answer, resourceId })
-    return answer
+    const created = await effect(tx)
+    const kept = call.route.answersSecret ? null : created.answer
+    await store.updateAnswer(tx, claim, { answer: kept, resourceId: created.resourceId })
+    return created
   })
+  try {
+    await confirm(answer)
+  } catch (error) {
+    await store.deleteAnswer(deps.database.db, claim, resourceId)
+    throw error
+  }
+  return answer
 }
 
 async function recall<R extends Route>(
   tx: Tx,
   route: R,
   claim: { caller: string; key: string; requestHash: Buffer },
-): Promise<AnswerOf<R>> {
+): Promise<Created<R>> {
   const earlier = await store.findAnswer(tx, claim.caller, claim.key)
   if (!earlier?.request_hash.equals(claim.requestHash)) {
     throw new ApiError('CONFLICT', { message: 'This Idempotency-Key was used for a different request' })
@@ -49,5 +65,5 @@ async function recall<R extends Route>(
       details: { id: earlier.resource_id },
     })
   }
-  return earlier.answer as AnswerOf<R>
+  return { answer: earlier.answer as AnswerOf<R>, resourceId: earlier.resource_id ?? '' }
 }

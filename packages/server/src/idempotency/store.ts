@@ -40,6 +40,20 @@ export async function updateAnswer(
     .execute()
 }
 
+/** Unless the key stands for something else by now. */
+export async function deleteAnswer(
+  db: Db,
+  claim: { caller: string; key: string },
+  resourceId: string,
+): Promise<void> {
+  await db
+    .deleteFrom('idempotency_keys')
+    .where('caller', '=', claim.caller)
+    .where('idempotency_key', '=', claim.key)
+    .where('resource_id', '=', resourceId)
+    .execute()
+}
+
 export async function deleteForgottenKeys(db: Db): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('idempotency_keys')

@@ -3,7 +3,7 @@ import { ApiError } from '../http/api-error.ts'
 import type { Handlers } from '../http/bind-routes.ts'
 import type { Principal } from '../http/principal.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
-import { isDatabaseAway } from '../platform/database.ts'
+import { isDatabaseAway, type Tx } from '../platform/database.ts'
 import { cancelRun } from './cancel.ts'
 import { confirmLaunch, findRunnable, type Launcher, prepareLaunch } from './launch.ts'
 import { resumeRun } from './resume.ts'
@@ -30,14 +30,13 @@ export function changeHandlers(parts: RunParts): Handlers<typeof changeRoutes> {
       const runnable = await findRunnable(parts, principal.workspaceId, params.id, inputs)
       try {
         const made: { row?: store.RunRow } = {}
-        const answer = await createOnce(call, async (tx) => {
+        const prepare = async (tx: Tx) => {
           const row = await prepareLaunch(tx, parts, launcherOf(principal), runnable, { inputs })
           made.row = row
           const { run_id: runId, workflow_id: workflowId } = row
           return { resourceId: runId, answer: { runId, workflowId, status: 'started' as const } }
-        })
-        await confirmLaunch(parts, answer.runId, made.row)
-        return answer
+        }
+        return await createOnce(call, prepare, ({ runId }) => confirmLaunch(parts, runId, made.row))
       } catch (error) {
         throw launchFailed(error)
       }

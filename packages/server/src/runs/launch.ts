@@ -95,8 +95,8 @@ export async function prepareLaunch(
 
 /**
  * Hands a prepared run to the engine. Refused when the engine cannot be asked; then nothing of the run may happen, also
- * when the word got there all the same: whoever carries it finds it void. A repeat of a launch comes here too and finds
- * what became of it.
+ * when the word got there all the same: whoever carries it finds it void. A repeat of a launch that is still under way
+ * comes here too, and asks twice for one run.
  */
 export async function confirmLaunch(parts: RunParts, runId: string, made?: store.RunRow): Promise<void> {
   const { db } = parts.database

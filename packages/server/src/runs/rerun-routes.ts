@@ -3,6 +3,7 @@ import { planRerun, type Reuse, type StepRecord } from '../graph/graph.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Handlers } from '../http/bind-routes.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
+import type { Tx } from '../platform/database.ts'
 import { launcherOf, launchFailed, requireRun } from './change-routes.ts'
 import { confirmLaunch, prepareLaunch, requireFit } from './launch.ts'
 import type { RunParts } from './run-parts.ts'
@@ -32,15 +33,14 @@ export function rerunHandlers(parts: RunParts): Handlers<typeof rerunRoutes> {
       const wish = { inputs, parentRunId: row.run_id, ...(reuse && { reuse }) }
       const runnable = { slug: row.workflow_slug, definitionId: row.definition_id, definition }
       try {
-        const answer = await createOnce(call, async (tx) => {
+        const prepare = async (tx: Tx) => {
           const made = await prepareLaunch(tx, parts, launcherOf(principal), runnable, wish)
           const { run_id: runId, workflow_id: workflowId } = made
           const reused = reuse?.records.map(({ stepId }) => stepId) ?? []
           const started = { runId, parentRunId: row.run_id, workflowId, status: 'started' as const, reused }
           return { resourceId: runId, answer: started }
-        })
-        await confirmLaunch(parts, answer.runId)
-        return answer
+        }
+        return await createOnce(call, prepare, ({ runId }) => confirmLaunch(parts, runId))
       } catch (error) {
         throw launchFailed(error)
       }
