@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { chmod, chown, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Cgroup, Cgroups } from './cgroup.ts'
 import { insideUid, type Launched, type Launcher, sharedMemoryBytes } from './launch.ts'
@@ -15,6 +15,9 @@ import {
 
 const readyWithinMs = 15_000
 const goneWithinMs = 2000
+/** Sandboxes in which a worker tries, when it starts, whether it can keep skills apart. */
+const trialPrefix = 'check-'
+const trialLastsMs = 60_000
 
 const baseEnvironment = {
   HOME: '/tmp',
@@ -99,6 +102,12 @@ export function createDriver(config: SandboxConfig, launcher: Launcher, cgroups:
     }
   }
 
+  /** A trial has no other owner than the worker that makes it, which may have died meanwhile. */
+  async function isYoung(id: string): Promise<boolean> {
+    const folder = await stat(join(lodgings, id)).catch(() => undefined)
+    return folder !== undefined && Date.now() - folder.mtimeMs < trialLastsMs
+  }
+
   return {
     name: launcher.name,
     create,
@@ -113,7 +122,7 @@ export function createDriver(config: SandboxConfig, launcher: Launcher, cgroups:
         workspaceBytes: megabyte,
         tmpBytes: megabyte,
       }
-      const sandbox = await create({ id: `check-${randomUUID()}`, skillFiles: [], limits, env: {} })
+      const sandbox = await create({ id: `${trialPrefix}${randomUUID()}`, skillFiles: [], limits, env: {} })
       try {
         const result = await sandbox.run({ shell: 'id -u', timeoutMs: 10_000, maxOutputBytes: 1000 })
         if (result.stdout.trim() !== String(insideUid)) {
@@ -127,7 +136,8 @@ export function createDriver(config: SandboxConfig, launcher: Launcher, cgroups:
     async sweep(isAlive) {
       let swept = 0
       for (const id of (await readdir(lodgings).catch(() => [])).filter(isId)) {
-        if (await isAlive(id)) continue
+        const isUsed = id.startsWith(trialPrefix) ? await isYoung(id) : await isAlive(id)
+        if (isUsed) continue
         if (await remove(id, cgroups.group(id))) swept++
       }
       return swept

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -104,6 +104,21 @@ describe.each(kinds)('%s', (kind) => {
     expect(cgroupFolders(join(config.cgroupParent, 'held'))).toEqual([])
     const again = await driver.create({ id: 'held', skillFiles: [], limits: smallLimits, env: {} })
     expect(await again.destroy()).toBe(true)
+  })
+
+  test('a trial whose worker was killed is swept up after a minute, and not one under way', async () => {
+    const config = configOf(kind)
+    const worker = startWorker(config, ['hold', 'check-left'])
+    await waitUntil(() => processesOf(config, 'check-left').size >= 11, 20_000)
+    worker.kill('SIGKILL')
+    await waitUntil(() => processesOf(config, 'check-left').size === 0, 5000)
+    const driver = createSandboxDriver(config)
+    const isAlive = async () => true
+    expect(await driver.sweep(isAlive)).toBe(0)
+    const longAgo = new Date(Date.now() - 61_000)
+    utimesSync(join(config.directory, 'sandboxes', 'check-left'), longAgo, longAgo)
+    expect(await driver.sweep(isAlive)).toBe(1)
+    expect(readdirSync(join(config.directory, 'sandboxes'))).toEqual([])
   })
 
   test('check says what to do when the program is missing', async () => {
