@@ -2,7 +2,7 @@ import type { AnswerOf, Route } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import type { Call } from '../http/bind-routes.ts'
 import type { Principal } from '../http/principal.ts'
-import type { Tx } from '../platform/database.ts'
+import type { Db, Tx } from '../platform/database.ts'
 import * as store from './store.ts'
 
 export { deleteForgottenKeys } from './store.ts'
@@ -47,6 +47,18 @@ export async function createOnce<R extends Route>(
     await store.deleteAnswer(deps.database.db, claim, resourceId)
     throw error
   }
+  return answer
+}
+
+/** For an effect of one statement, which is whole by itself: without a key its locks are held no longer than it takes. */
+export async function createAtOnce<R extends Route>(
+  call: Call<R>,
+  effect: (db: Db) => Promise<Created<R>>,
+  confirm: (answer: AnswerOf<R>) => Promise<void>,
+): Promise<AnswerOf<R>> {
+  if (call.repeatable) return createOnce(call, effect, confirm)
+  const { answer } = await effect(call.deps.database.db)
+  await confirm(answer)
   return answer
 }
 

@@ -2,8 +2,8 @@ import { workflowRunRoutes } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import type { Handlers } from '../http/bind-routes.ts'
 import type { Principal } from '../http/principal.ts'
-import { createOnce } from '../idempotency/idempotency.ts'
-import { isDatabaseAway, type Tx } from '../platform/database.ts'
+import { createAtOnce } from '../idempotency/idempotency.ts'
+import { type Db, isDatabaseAway } from '../platform/database.ts'
 import { cancelRun } from './cancel.ts'
 import { confirmLaunch, findRunnable, type Launcher, prepareLaunch } from './launch.ts'
 import { resumeRun } from './resume.ts'
@@ -30,13 +30,13 @@ export function changeHandlers(parts: RunParts): Handlers<typeof changeRoutes> {
       const runnable = await findRunnable(parts, principal.workspaceId, params.id, inputs)
       try {
         const made: { row?: store.RunRow } = {}
-        const prepare = async (tx: Tx) => {
-          const row = await prepareLaunch(tx, parts, launcherOf(principal), runnable, { inputs })
+        const prepare = async (db: Db) => {
+          const row = await prepareLaunch(db, parts, launcherOf(principal), runnable, { inputs })
           made.row = row
           const { run_id: runId, workflow_id: workflowId } = row
           return { resourceId: runId, answer: { runId, workflowId, status: 'started' as const } }
         }
-        return await createOnce(call, prepare, ({ runId }) => confirmLaunch(parts, runId, made.row))
+        return await createAtOnce(call, prepare, ({ runId }) => confirmLaunch(parts, runId, made.row))
       } catch (error) {
         throw launchFailed(error)
       }

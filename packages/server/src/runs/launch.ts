@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { checkInputs, type Reuse } from '../graph/graph.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { Tx } from '../platform/database.ts'
+import type { Db } from '../platform/database.ts'
 import { compileFor, resolveWorkflow, runtimeId } from '../workflows/workflows.ts'
 import { announceRun } from './announce.ts'
 import { handOver, sendRun } from './queue.ts'
@@ -68,7 +68,7 @@ export async function requireFit(
 
 /** Makes the run's row. It is not shown before `confirmLaunch`, unless it has to wait for a place. */
 export async function prepareLaunch(
-  tx: Tx,
+  db: Db,
   parts: RunParts,
   launcher: Launcher,
   { slug, definition, definitionId }: Runnable,
@@ -90,7 +90,7 @@ export async function prepareLaunch(
     parent_run_id: parentRunId ?? null,
     reuse: reuse ? JSON.stringify(reuse) : null,
   }
-  return store.insertRun(tx, row, definition, parts.config.runsPerWorkspace)
+  return store.insertRun(db, row, definition, parts.config.runsPerWorkspace)
 }
 
 /**

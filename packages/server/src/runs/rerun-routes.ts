@@ -2,8 +2,8 @@ import { workflowRunRoutes } from '@guildhall/contract'
 import { planRerun, type Reuse, type StepRecord } from '../graph/graph.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Handlers } from '../http/bind-routes.ts'
-import { createOnce } from '../idempotency/idempotency.ts'
-import type { Tx } from '../platform/database.ts'
+import { createAtOnce } from '../idempotency/idempotency.ts'
+import type { Db } from '../platform/database.ts'
 import { launcherOf, launchFailed, requireRun } from './change-routes.ts'
 import { confirmLaunch, prepareLaunch, requireFit } from './launch.ts'
 import type { RunParts } from './run-parts.ts'
@@ -33,14 +33,14 @@ export function rerunHandlers(parts: RunParts): Handlers<typeof rerunRoutes> {
       const wish = { inputs, parentRunId: row.run_id, ...(reuse && { reuse }) }
       const runnable = { slug: row.workflow_slug, definitionId: row.definition_id, definition }
       try {
-        const prepare = async (tx: Tx) => {
-          const made = await prepareLaunch(tx, parts, launcherOf(principal), runnable, wish)
+        const prepare = async (db: Db) => {
+          const made = await prepareLaunch(db, parts, launcherOf(principal), runnable, wish)
           const { run_id: runId, workflow_id: workflowId } = made
           const reused = reuse?.records.map(({ stepId }) => stepId) ?? []
           const started = { runId, parentRunId: row.run_id, workflowId, status: 'started' as const, reused }
           return { resourceId: runId, answer: started }
         }
-        return await createOnce(call, prepare, ({ runId }) => confirmLaunch(parts, runId))
+        return await createAtOnce(call, prepare, ({ runId }) => confirmLaunch(parts, runId))
       } catch (error) {
         throw launchFailed(error)
       }

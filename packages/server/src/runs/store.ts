@@ -23,10 +23,10 @@ export interface NewRun {
 }
 
 /**
- * Places are counted in the same statement; who finds none waits and counts as running at once. Its definition is kept
- * as it was at the launch.
+ * Places are counted in the same statement, for which launches of a workspace wait for each other; who finds none waits
+ * and counts as running at once. Its definition is kept as it was at the launch.
  */
-export async function insertRun(tx: Tx, row: NewRun, definition: string, places: number): Promise<RunRow> {
+export async function insertRun(db: Db, row: NewRun, definition: string, places: number): Promise<RunRow> {
   const { rows } = await sql<RunRow>`
     with pinned as (
       insert into workflow_definitions (checksum, definition) values (${row.definition_checksum}, ${definition})
@@ -38,7 +38,7 @@ export async function insertRun(tx: Tx, row: NewRun, definition: string, places:
       ${row.inputs}::json, ${row.parent_run_id}, ${row.reuse}::json, place.free,
       case when place.free then 'launching' else 'running' end, case when place.free then null else guild_now() end
     from (select may_advance(${row.workspace_id}, ${places}) as free offset 0) place
-    returning *`.execute(tx)
+    returning *`.execute(db)
   const [inserted] = rows
   if (!inserted) throw new Error('an insert without a condition gave no row')
   return inserted
