@@ -1,6 +1,7 @@
-import { sql } from 'kysely'
+import { type Insertable, sql } from 'kysely'
 import { now, secondsAgo } from '../platform/clock.ts'
 import type { Db, Tx } from '../platform/database.ts'
+import type { Tables } from '../platform/tables.ts'
 
 /** Before bytes are written: whoever sweeps at this moment is waited for, and leaves this content alone from then on. */
 export async function touchBlobs(
@@ -16,19 +17,6 @@ export async function touchBlobs(
     .values(sorted)
     .onConflict((conflict) => conflict.column('checksum').doUpdateSet({ touched_at: now }))
     .execute()
-}
-
-export interface NewArtifact {
-  id: string
-  workspace_id: string
-  type: 'skill' | 'workflow' | 'file'
-  slug: string
-  name: string
-  description: string
-  files_count: number
-  size_bytes: number
-  content_checksum: string
-  created_by: string
 }
 
 export interface ArtifactFile {
@@ -77,7 +65,7 @@ export async function listBundleFiles(db: Db, bundleChecksum: string): Promise<A
     .execute()
 }
 
-export async function insertArtifact(tx: Tx, row: NewArtifact): Promise<string> {
+export async function insertArtifact(tx: Tx, row: Insertable<Tables['artifacts']>): Promise<string> {
   const { created_at } = await tx
     .insertInto('artifacts')
     .values(row)

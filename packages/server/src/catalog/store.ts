@@ -1,21 +1,8 @@
-import { type SqlBool, sql } from 'kysely'
+import { type Selectable, type SqlBool, sql } from 'kysely'
 import type { Db, HotStatement, Tx } from '../platform/database.ts'
+import type { Tables } from '../platform/tables.ts'
 
-export interface CatalogRow {
-  slug: string
-  source: string
-  repository: string
-  commit_hash: string
-  bundle_checksum: string
-  name: string
-  description: string
-  category: string
-  prompt: string
-  author: string
-  version: string
-  allowed_tools: string[]
-  scopes: string[]
-}
+export type CatalogRow = Selectable<Tables['catalog_skills']>
 
 const itemColumns = [
   'catalog_skills.slug',

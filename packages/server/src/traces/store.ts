@@ -1,18 +1,9 @@
+import type { Insertable } from 'kysely'
 import { now } from '../platform/clock.ts'
 import type { Db, Tx } from '../platform/database.ts'
+import type { Tables } from '../platform/tables.ts'
 
-export interface NewTrace {
-  id: string
-  workspace_id: string
-  kind: 'execution' | 'chat'
-  title: string
-  status: string
-  user_id: string
-  api_key_id: number | null
-  agent_slug: string | null
-  execution_id: string | null
-  trace_key: string
-}
+export type NewTrace = Insertable<Tables['traces']>
 
 export async function insertTrace(tx: Tx, trace: NewTrace): Promise<void> {
   await tx.insertInto('traces').values(trace).execute()
