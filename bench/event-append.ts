@@ -1,21 +1,15 @@
-import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { appendEvents, type NewEvent } from '../packages/server/src/executions/event-log.ts'
 import { Database } from '../packages/server/src/platform/database.ts'
 import { createLogger } from '../packages/server/src/platform/logger.ts'
 import { checkBar, insertExecutions, median, openParts, quantile } from './event-parts.ts'
+import { readNumbers } from './options.ts'
 
 /**
  * Appending to the log (gapless, fenced, partitioned) against the bare gapless statement on two plain tables, both
  * through a pool of the same size, interleaved.
  */
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '2' },
-    writers: { type: 'string', default: '16' },
-  },
-})
+const { rounds, seconds, writers } = readNumbers({ rounds: 5, seconds: 2, writers: 16 })
 const poolSize = 16
 const requiredRatio = 0.75
 const bareStatement = `with bumped as (
@@ -32,7 +26,6 @@ const pool = new pg.Pool({ connectionString: parts.databaseUrl, max: poolSize, i
 // Connections may still be closing when the server stops.
 pool.on('error', () => {})
 try {
-  const writers = Number(options.writers)
   const executions = await insertExecutions(parts.databaseUrl, writers)
   await pool.query(
     `create table bare_executions (id bigint primary key, last_sequence integer not null default 0) with (fillfactor = 70)`,
@@ -76,9 +69,9 @@ try {
   for (const batch of [1, 10, 50]) {
     const runs = { bare: [] as number[], guildhall: [] as number[] }
     const p99s = { bare: [] as number[], guildhall: [] as number[] }
-    for (let round = 0; round < Number(options.rounds); round++) {
+    for (let round = 0; round < rounds; round++) {
       for (const kind of ['bare', 'guildhall'] as const) {
-        const { perSecond, p99 } = await run(kind, batch, Number(options.seconds))
+        const { perSecond, p99 } = await run(kind, batch, seconds)
         runs[kind].push(perSecond)
         p99s[kind].push(p99)
       }

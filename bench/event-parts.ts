@@ -7,6 +7,7 @@ import { parseKeyRing } from '../packages/server/src/platform/secrets.ts'
 import { makeFolder, removeFolder } from '../stack/folder.ts'
 import { startPostgres } from '../stack/postgres.ts'
 import { startRedis } from '../stack/redis.ts'
+import { figuresOnly } from './options.ts'
 
 /** What the measurements of events and streams share: the parts they run on, executions to measure, figures. */
 const nowhere = 'http://127.0.0.1:9'
@@ -133,5 +134,5 @@ export function median(numbers: readonly number[]): number {
 export function checkBar(what: string, figure: number, is: 'at least' | 'at most', bar: number): void {
   const reached = is === 'at least' ? figure >= bar : figure <= bar
   console.log(`${what}: ${figure.toFixed(2)} (required ${is} ${bar})${reached ? '' : '  NOT REACHED'}`)
-  if (!reached) process.exitCode = 1
+  if (!reached && !figuresOnly) process.exitCode = 1
 }

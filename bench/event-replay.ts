@@ -1,16 +1,14 @@
 import { get } from 'node:http'
-import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { addressOf, checkBar, insertExecutions, median, openParts } from './event-parts.ts'
+import { readNumbers } from './options.ts'
 import { type Program, startProgram } from './program.ts'
 
 /**
  * Replaying a long log over HTTP against reading it whole with a bare `SELECT payload::text`, interleaved. The yardstick
  * is a table as it is usually made, with payloads as jsonb; the log itself keeps text, and reading that is shown too.
  */
-const { values: options } = parseArgs({
-  options: { events: { type: 'string', default: '100000' }, rounds: { type: 'string', default: '7' } },
-})
+const { events: count, rounds } = readNumbers({ events: 100_000, rounds: 7 })
 const requiredRatio = 0.5
 
 const parts = await openParts()
@@ -18,7 +16,6 @@ const programs: Program[] = []
 const client = new pg.Client({ connectionString: parts.databaseUrl })
 try {
   await client.connect()
-  const count = Number(options.events)
   const [execution] = await insertExecutions(parts.databaseUrl, 1)
   if (!execution) throw new Error('nothing to replay')
   const { id } = execution
@@ -71,7 +68,7 @@ try {
   }
   const perSecond: Record<string, number[]> = {}
   for (const way of Object.values(ways)) await timed(way)
-  for (let round = 0; round < Number(options.rounds); round++) {
+  for (let round = 0; round < rounds; round++) {
     for (const [name, way] of Object.entries(ways))
       perSecond[name] = [...(perSecond[name] ?? []), await timed(way)]
   }

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import { spawnStack } from '../stack/client.ts'
+import { figuresOnly, readNumbers } from './options.ts'
 import { type Program, startProgram } from './program.ts'
 
 /**
@@ -9,14 +9,7 @@ import { type Program, startProgram } from './program.ts'
  * bare on node:http: same PostgreSQL, same Redis, interleaved in one run, so that what the machine does meanwhile
  * hits both. Needs wrk.
  */
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '4' },
-    connections: { type: 'string', default: '64' },
-    'figures-only': { type: 'boolean', default: false },
-  },
-})
+const { rounds, seconds, connections } = readNumbers({ rounds: 5, seconds: 4, connections: 64 })
 const aimRatio = 0.8
 const requiredRatio = 0.65
 const requiredCpuRatio = 1.5
@@ -45,8 +38,8 @@ try {
   ]
   await checkSameAnswer(targets, key)
   for (const target of targets) await run(target, key, 2)
-  for (let round = 0; round < Number(options.rounds); round++) {
-    for (const target of targets) target.runs.push(await run(target, key, Number(options.seconds)))
+  for (let round = 0; round < rounds; round++) {
+    for (const target of targets) target.runs.push(await run(target, key, seconds))
   }
   report(targets)
 } finally {
@@ -82,7 +75,7 @@ async function run(target: Target, key: string, seconds: number) {
   const cpuBefore = cpuMillis(target.pid)
   const args = [
     '-t1',
-    `-c${options.connections}`,
+    `-c${connections}`,
     `-d${seconds}s`,
     '--latency',
     '-H',
@@ -141,5 +134,5 @@ function report(targets: Target[]): void {
     `Node CPU per request: ${cpuRatio.toFixed(2)} times bare (required at most ${requiredCpuRatio})`,
   )
   const reached = ratio >= requiredRatio && cpuRatio <= requiredCpuRatio
-  if (!reached && !options['figures-only']) process.exitCode = 1
+  if (!reached && !figuresOnly) process.exitCode = 1
 }

@@ -1,9 +1,9 @@
-import { parseArgs } from 'node:util'
 import { addressOf, checkBar, insertExecutions, openParts } from './event-parts.ts'
+import { readNumbers } from './options.ts'
 import { type Program, startProgram } from './program.ts'
 
 /** Memory of one process with many open streams, each of another execution, against a bare holder of as many. */
-const { values: options } = parseArgs({ options: { streams: { type: 'string', default: '10000' } } })
+const { streams: count } = readNumbers({ streams: 10_000 })
 const requiredRatio = 1.5
 const settleMs = 3000
 
@@ -17,7 +17,6 @@ const start = async (file: string, env: Record<string, string> = {}) => {
   return program
 }
 try {
-  const count = Number(options.streams)
   const executions = await insertExecutions(parts.databaseUrl, count)
   const grown: number[] = []
   for (const [name, file] of [

@@ -1,19 +1,13 @@
-import { parseArgs } from 'node:util'
 import { EventWriter } from '../packages/server/src/executions/event-writer.ts'
 import { Database } from '../packages/server/src/platform/database.ts'
 import { createLogger } from '../packages/server/src/platform/logger.ts'
 import { RedisLink } from '../packages/server/src/platform/redis.ts'
 import { addressOf, checkBar, cpuMicros, insertExecutions, openParts, quantile } from './event-parts.ts'
+import { readNumbers } from './options.ts'
 import { type Program, startProgram } from './program.ts'
 
 /** From a worker's `write` to the reader: collected, stored, published, sent. Three processes besides the servers. */
-const { values: options } = parseArgs({
-  options: {
-    streams: { type: 'string', default: '1000' },
-    rate: { type: 'string', default: '2000' },
-    seconds: { type: 'string', default: '10' },
-  },
-})
+const { streams, rate, seconds } = readNumbers({ streams: 1000, rate: 2000, seconds: 10 })
 const requiredMs = 50
 const paceMs = 5
 
@@ -23,7 +17,7 @@ const logger = createLogger('warn')
 const database = new Database({ url: parts.databaseUrl, poolSize: 20, logger })
 const redis = new RedisLink({ url: parts.redisUrl, logger })
 try {
-  const executions = await insertExecutions(parts.databaseUrl, Number(options.streams))
+  const executions = await insertExecutions(parts.databaseUrl, streams)
   const holder = await startProgram('stream-process.ts', parts.env)
   programs.push(holder)
   const clients = await startProgram('stream-clients.ts')
@@ -34,7 +28,6 @@ try {
   const writers = executions.map(({ id }) => new EventWriter({ database, redis, logger }, { id, attempt: 1 }))
 
   const writeFor = async (seconds: number) => {
-    const rate = Number(options.rate)
     const started = performance.now()
     let written = 0
     while (performance.now() - started < seconds * 1000) {
@@ -55,14 +48,14 @@ try {
   await new Promise((resolve) => setTimeout(resolve, 1000))
   await clients.ask({ read: true })
   const cpuBefore = { writer: cpuMicros(), streams: await streamCpu() }
-  const written = await writeFor(Number(options.seconds))
+  const written = await writeFor(seconds)
   await new Promise((resolve) => setTimeout(resolve, 2000))
   const { latencies } = await clients.ask<{ latencies: number[] }>({ read: true })
   const writerMicros = (cpuMicros() - cpuBefore.writer) / written
   const streamMicros = ((await streamCpu()) - cpuBefore.streams) / written
   const at = (share: number) => quantile(latencies, share).toFixed(1)
   console.log(
-    `${options.streams} streams, ${(written / Number(options.seconds)).toFixed(0)} events/s: ${latencies.length} of ${written} arrived; ` +
+    `${streams} streams, ${(written / seconds).toFixed(0)} events/s: ${latencies.length} of ${written} arrived; ` +
       `p50 ${at(0.5)} ms, p90 ${at(0.9)} ms, p99 ${at(0.99)} ms, most ${at(1)} ms; ` +
       `CPU per event: writer ${writerMicros.toFixed(0)} µs, stream process ${streamMicros.toFixed(0)} µs`,
   )

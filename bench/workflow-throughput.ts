@@ -1,8 +1,8 @@
 import { Agent, request } from 'node:http'
-import { parseArgs } from 'node:util'
 import { DBOSClient } from '@dbos-inc/dbos-sdk'
 import pg from 'pg'
 import { startStack } from '../stack/start.ts'
+import { figuresOnly, readNumbers } from './options.ts'
 import { type Program, startProgram } from './program.ts'
 
 /**
@@ -11,16 +11,7 @@ import { type Program, startProgram } from './program.ts'
  * already and handed to the engine directly, as the bare ones are; `launched` come through the API, each with its own
  * request; `dbos` are put into the queue of DBOS by clients that wait for what comes out.
  */
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    runs: { type: 'string', default: '500' },
-    clients: { type: 'string', default: '50' },
-    'figures-only': { type: 'boolean', default: false },
-  },
-})
-const runsPerRound = Number(options.runs)
-const clients = Number(options.clients)
+const { rounds, runs: runsPerRound, clients } = readNumbers({ rounds: 5, runs: 500, clients: 50 })
 const requiredRatio = 0.7
 const aimRatio = 0.85
 const requiredOfPeer = 1.5
@@ -73,7 +64,7 @@ try {
   for (const run of Object.values(layouts)) await run('warm')
   // As PostgreSQL does by itself within a minute; until then it plans for empty tables.
   await database.query('vacuum analyze')
-  for (let round = 0; round < Number(options.rounds); round++) {
+  for (let round = 0; round < rounds; round++) {
     for (const [name, run] of Object.entries(layouts)) {
       const seconds = await run(`r${round}`)
       perSecond[name] = [...(perSecond[name] ?? []), runsPerRound / seconds]
@@ -217,5 +208,5 @@ function report(perSecond: Record<string, number[]>): void {
   console.log(`carried is ${ratio.toFixed(2)} of bare; required ${requiredRatio}, aim ${aimRatio}`)
   console.log(`carried is ${ofPeer.toFixed(2)} times the queue of DBOS; required ${requiredOfPeer}`)
   const reached = ratio >= requiredRatio && ofPeer >= requiredOfPeer
-  if (!options['figures-only'] && !reached) process.exitCode = 1
+  if (!figuresOnly && !reached) process.exitCode = 1
 }
