@@ -18,7 +18,7 @@ import { ApiError } from '../http/api-error.ts'
 import type { Principal } from '../http/principal.ts'
 import { TooLargeError } from '../platform/storage.ts'
 import { fetchGit, fetchRegistry, lintSkill } from '../sources/sources.ts'
-import { agentTools, contentOf, type SkillContent } from './skills.ts'
+import { agentTools, contentOf, contentOfRow, type SkillContent } from './skills.ts'
 
 /** What is to be installed, with its bytes in the store. */
 export interface Origin {
@@ -48,24 +48,9 @@ export async function findOrigin(
 async function fromCatalog({ database }: Deps, slug: string): Promise<Origin> {
   const row = await findCatalogSkill(database.db, slug)
   if (!row) throw new ApiError('NOT_FOUND')
-  return {
-    content: {
-      bundleChecksum: row.bundle_checksum,
-      name: row.name,
-      description: row.description,
-      category: row.category,
-      prompt: row.prompt,
-      allowedTools: row.allowed_tools,
-      scopes: row.scopes,
-      repository: row.repository,
-      commitHash: row.commit_hash,
-      warnings: lintSkill(
-        [{ path: 'SKILL.md', bytes: Buffer.from(row.prompt) }],
-        readSkillFile(Buffer.from(row.prompt)),
-        agentTools,
-      ),
-    },
-  }
+  const bytes = Buffer.from(row.prompt)
+  const warnings = lintSkill([{ path: 'SKILL.md', bytes }], readSkillFile(bytes), agentTools)
+  return { content: contentOfRow({ ...row, warnings }) }
 }
 
 async function fromArtifact(deps: Deps, workspaceId: string, artifactId: string): Promise<Origin> {

@@ -9,7 +9,7 @@ import type { Live } from '../live/live.ts'
 import type { Tx } from '../platform/database.ts'
 import { compareFiles } from './compare.ts'
 import { fetchSource, findOrigin, fromBundle } from './origins.ts'
-import { requireFreeSlot, type SkillContent, writeVersion } from './skills.ts'
+import { contentOfRow, requireFreeSlot, type SkillContent, writeVersion } from './skills.ts'
 import * as store from './store.ts'
 
 const readAtOnce = 200
@@ -188,21 +188,6 @@ function withOverrides(content: SkillContent, { name, description, category }: O
     ...(name === undefined ? {} : { name }),
     ...(description === undefined ? {} : { description }),
     ...(category === undefined ? {} : { category }),
-  }
-}
-
-function contentOfRow(row: store.VersionRow): SkillContent {
-  return {
-    bundleChecksum: row.bundle_checksum,
-    name: row.name,
-    description: row.description,
-    category: row.category,
-    prompt: row.prompt,
-    allowedTools: row.allowed_tools,
-    scopes: row.scopes,
-    repository: row.repository,
-    commitHash: row.commit_hash,
-    warnings: row.warnings,
   }
 }
 

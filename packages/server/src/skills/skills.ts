@@ -69,6 +69,36 @@ export function contentOf(
   }
 }
 
+type ContentRow = Pick<
+  store.VersionRow,
+  | 'bundle_checksum'
+  | 'name'
+  | 'description'
+  | 'category'
+  | 'prompt'
+  | 'allowed_tools'
+  | 'scopes'
+  | 'repository'
+  | 'commit_hash'
+  | 'warnings'
+>
+
+/** The same of a version that was written before, or of what the catalog offers. */
+export function contentOfRow(row: ContentRow): SkillContent {
+  return {
+    bundleChecksum: row.bundle_checksum,
+    name: row.name,
+    description: row.description,
+    category: row.category,
+    prompt: row.prompt,
+    allowedTools: row.allowed_tools,
+    scopes: row.scopes,
+    repository: row.repository,
+    commitHash: row.commit_hash,
+    warnings: row.warnings,
+  }
+}
+
 const slugPattern = /^[a-z0-9][a-z0-9-]{0,63}$/
 
 /**
