@@ -234,6 +234,36 @@ describe('permission requests', () => {
     expect((await ask('PATCH', '/profile', secret, body)).status).toBe(403)
   })
 
+  test('a one_time grant that is bound to a form fits those bytes only', async () => {
+    const { secret } = await newKey(['agent:list'])
+    const boundary = 'grant-test'
+    const form = (content: string) =>
+      [
+        `--${boundary}\r\ncontent-disposition: form-data; name="type"\r\n\r\nfile`,
+        `\r\n--${boundary}\r\ncontent-disposition: form-data; name="files[]"; filename="a.txt"\r\n\r\n`,
+        `${content}\r\n--${boundary}--\r\n`,
+      ].join('')
+    // Long enough to arrive in many pieces.
+    const approved = form('approved '.repeat(100_000))
+    const bodySha256 = createHash('sha256').update(approved).digest('hex')
+    const request = { method: 'POST', path: '/api/v1/artifacts', bodySha256 }
+    const asked = await ask('POST', '/agents/request-permission', secret, {
+      scope: 'workspace:files:write',
+      mode: 'one_time',
+      reason: 'r',
+      action: { summary: 'upload', request },
+    })
+    const device_auth = await prove(asked.body.request_id)
+    await decide(`request-permission/${asked.body.request_id}/approve`, { device_auth })
+    const upload = async (body: string) => {
+      const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` }
+      return (await house.call('POST', '/api/v1/artifacts', { key: secret, body, headers })).status
+    }
+    expect(await upload(form('something else'))).toBe(403)
+    expect(await upload(approved)).toBe(201)
+    expect(await upload(approved)).toBe(403)
+  })
+
   test('a malformed request does not spend a one_time grant, nor does a route that does not need it', async () => {
     const { secret } = await newKey(['agent:list'])
     await requestAndApprove(secret, 'profile:search', 'one_time')

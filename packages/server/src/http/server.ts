@@ -1,10 +1,16 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { bundleLimits } from '@guildhall/contract'
+import { bundleLimits, fullAccess } from '@guildhall/contract'
 import { Ajv } from 'ajv'
 import addFormatsModule from 'ajv-formats'
-import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
+import fastify, {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+  type RequestPayload,
+} from 'fastify'
 import type { Deps } from '../deps.ts'
 import type { RequestSpan } from '../platform/telemetry.ts'
 import { ApiError } from './api-error.ts'
@@ -34,8 +40,8 @@ declare module 'fastify' {
     principal: Principal | undefined
     /** Scopes of the route that only a grant covers. */
     scopesToSpend: readonly string[]
-    /** The body as it came, for who must compare it to the byte. */
-    bodyText: string
+    /** Of the bytes that came, whatever they are said to be; undefined where no grant can ask for it. */
+    bodyHash: Hash | undefined
     upload: readonly UploadedFile[] | undefined
     span: RequestSpan | undefined
   }
@@ -94,7 +100,7 @@ export function createServer(options: {
 
   app.decorateRequest('principal', undefined)
   app.decorateRequest('scopesToSpend', undefined as never)
-  app.decorateRequest('bodyText', '')
+  app.decorateRequest('bodyHash', undefined)
   app.decorateRequest('upload', undefined)
   app.setValidatorCompiler(({ schema, httpPart }) => validatorFor(httpPart).compile(schema as object))
   app.setErrorHandler((error, request, reply) => writeError(error as Error, request, reply))
@@ -142,6 +148,7 @@ function register(app: FastifyInstance, edge: EdgeContext, bound: BoundRoute): v
       ...(route.answers ? {} : { response: route.responses }),
     },
     onRequest: (request, reply) => admit(edge, route, request, reply),
+    preParsing: hashBody,
     ...(route.optionalBody ? { preValidation: takeNoBodyAsEmpty } : {}),
     ...(route.scopes ? { preHandler: (request) => spend(edge, request) } : {}),
     onResponse: (request, reply, done) => {
@@ -205,6 +212,26 @@ function toCall(edge: EdgeContext, bound: BoundRoute, request: FastifyRequest, r
   }
 }
 
+/**
+ * A grant may be bound to the exact bytes of a body, a form's as much as JSON's, so they are hashed as they arrive. Only
+ * keys have grants, and one with full access needs none. Whoever reads the body begins in this same turn, so this
+ * listener takes nothing from it.
+ */
+function hashBody(
+  request: FastifyRequest,
+  _reply: FastifyReply,
+  payload: RequestPayload,
+  done: (error: null, payload: RequestPayload) => void,
+): void {
+  const { principal } = request
+  if (principal?.kind === 'key' && !principal.scopes.includes(fullAccess)) {
+    const hash = createHash('sha256')
+    payload.on('data', (chunk) => hash.update(chunk))
+    request.bodyHash = hash
+  }
+  done(null, payload)
+}
+
 async function takeNoBodyAsEmpty(request: FastifyRequest): Promise<void> {
   request.body ??= {}
 }
@@ -215,7 +242,7 @@ async function spend(edge: EdgeContext, request: FastifyRequest): Promise<void> 
   await spendGrants(edge.grants, principal, scopesToSpend, {
     method: request.method,
     path: request.url,
-    bodySha256: () => createHash('sha256').update(request.bodyText).digest('hex'),
+    bodySha256: () => (request.bodyHash ?? createHash('sha256')).copy().digest('hex'),
   })
 }
 
@@ -272,7 +299,6 @@ function readJsonOnly(app: FastifyInstance): void {
   )
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') return done(null, undefined)
-    request.bodyText = body as string
     if (escapedNul.test(body as string))
       return done(new ApiError('INVALID_INPUT', { message: noNul }), undefined)
     parseJson(request, body as string, done)
