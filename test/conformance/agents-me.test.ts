@@ -2,10 +2,13 @@ import { expect, test } from 'vitest'
 import { modes, newKey, newPerson, newVisitor } from './support/actors.ts'
 import type { Caller } from './support/client.ts'
 import { callGuarded, removeScope, requestAndApprove } from './support/consent.ts'
+import { cancel, lasting, mustRun, newRunner } from './support/executions.ts'
 import { expectRefusal, isoPattern } from './support/shapes.ts'
+import { cancel as cancelRun, flow, mustInstall, mustLaunch, nap } from './support/workflows.ts'
 import { verifies } from './verifies.ts'
 
 interface Me {
+  running: string[]
   mode: string
   mcp: boolean
   scopes: { scope: string; mode: string; expires_at: string | null }[]
@@ -30,6 +33,20 @@ test('an agent can see what it is and may do', async () => {
     running: [],
     mcp: true,
   })
+})
+
+test('it sees what it has running, and nothing of others', async () => {
+  verifies('agents:me:shape')
+  const person = await newRunner()
+  const [key, other] = [await newKey(person), await newKey(person)]
+  const executionId = await mustRun(key, lasting)
+  await mustInstall(person, flow([nap]))
+  const [runId, others] = [await mustLaunch(key), await mustLaunch(other)]
+  expect((await me(key)).body.running).toEqual([executionId, runId])
+  expect((await me(other)).body.running).toEqual([others])
+  await cancel(key, executionId)
+  await cancelRun(key, runId)
+  expect((await me(key)).body.running).toEqual([])
 })
 
 test('what was lent to it shows with its end, as long as it is there', async () => {

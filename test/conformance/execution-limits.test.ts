@@ -1,4 +1,8 @@
+import { randomUUID } from 'node:crypto'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { makeZip } from '../support/archives.ts'
 import { inWorkspace, must, newKey, newWorkspace, type Person } from './support/actors.ts'
 import type { Answer } from './support/client.ts'
 import { withDatabase } from './support/database.ts'
@@ -20,10 +24,13 @@ import {
   rerun,
   run,
   runThrough,
+  type Started,
   statusOf,
 } from './support/executions.ts'
+import { slowPrefix } from './support/remote.ts'
 import { expectFlatRefusal, expectRefusal } from './support/shapes.ts'
-import { stackOnly } from './support/stack-only.ts'
+import { skillText } from './support/skills.ts'
+import { stack, stackOnly } from './support/stack-only.ts'
 import { verifies } from './verifies.ts'
 
 async function working(person: Person): Promise<string[]> {
@@ -146,6 +153,28 @@ describe('a workspace in which an execution works', () => {
       }
       expect((await list(person)).items).toEqual([])
     })
+  })
+
+  stackOnly('does not run a skill that is on its way from a slow registry', async () => {
+    verifies('errors:execution-running:run-409-while-installing')
+    const { url, folder } = stack().remote
+    const slug = `${slowPrefix}${randomUUID()}`
+    const person = await newRunner()
+    const start = () => person.post<Started>(`/skills/${slug}/run`, { input: quick })
+    const deliver = () =>
+      writeFileSync(join(folder, `${slug}.zip`), makeZip([{ name: 'SKILL.md', content: skillText('Slow.') }]))
+    // The first time it is not in the library yet, the second time an older version is.
+    for (const _time of ['first', 'second']) {
+      const installing = person.post(`/skills/${slug}/install`, { registry: url })
+      await expect.poll(async () => (await start()).status, { timeout: 10_000 }).toBe(409)
+      expectFlatRefusal(await start(), 409, 'EXECUTION_RUNNING')
+      // Another skill is not held up by it.
+      await cancel(person, await mustRun(person, lasting))
+      deliver()
+      expect((await installing).status).toBe(200)
+      rmSync(join(folder, `${slug}.zip`))
+      await cancel(person, must(await start(), 200).executionId)
+    }
   })
 })
 

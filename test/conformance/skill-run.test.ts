@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { pidsOf } from '../support/processes.ts'
 import { must, newKey, newPerson, newVisitor } from './support/actors.ts'
 import { pause } from './support/client.ts'
@@ -57,6 +57,16 @@ describe('running a skill', () => {
     const stream = await openStream(await streamUrl(person, body.executionId))
     await stream.next((frame) => frame.id === '2')
     stream.close()
+    const path = new URL(body.sseUrl, inject('baseUrl')).href
+    const asksForEvents = { accept: 'text/event-stream' }
+    const direct = await openStream(path, { ...asksForEvents, 'x-auth-token': person.token })
+    expect(direct.headers['content-type']).toMatch(/^text\/event-stream/)
+    await direct.next((frame) => frame.id === '2')
+    direct.close()
+    expect(direct.frames.slice(0, 2)).toEqual(stream.frames.slice(0, 2))
+    const nobody = await openStream(path, asksForEvents)
+    nobody.close()
+    expect(nobody.status).toBe(401)
     const [first, second] = stream.frames.map(eventOf)
     expect(first).toMatchObject({
       type: 'user.message',
@@ -84,7 +94,9 @@ describe('running a skill', () => {
       { name: 'note.txt', mimeType: 'text/plain', data: Buffer.from('from outside').toString('base64') },
     ]
     const input = script({ tools: [bash('cat note.txt')] }, { say: 'Read.' })
-    const { log } = await runThrough(person, input, { attachments, connector: { app: 'mail' } })
+    const connector = { app: 'mail', account: { id: 7 } }
+    const { executionId, log } = await runThrough(person, input, { attachments, connector })
+    expect(await statusOf(person, executionId)).toMatchObject({ connector })
     expect(only(log, 'agent.tool_result')[0]?.payload).toMatchObject({
       isError: false,
       summary: 'from outside',
@@ -92,6 +104,8 @@ describe('running a skill', () => {
     const refused = await run(person, quick, { attachments: 'x' })
     expectFlatRefusal(refused, 400, 'INVALID_INPUT')
     expectFlatRefusal(await run(person, quick, { connector: 'x' }), 400, 'INVALID_INPUT')
+    const told = must(await run(person, quick, { connector }), 200)
+    expect(told).toMatchObject({ details: { connector: { available: false, message: expect.any(String) } } })
   })
 
   test('is refused for a skill that is not in the library', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { must, newPerson, type Person } from './support/actors.ts'
 import { expectRefusal, isoPattern } from './support/shapes.ts'
 import {
+  ask,
   begin,
   echo,
   flow,
@@ -12,6 +13,7 @@ import {
   mapping,
   mustInstall,
   nap,
+  question,
   runThrough,
   settled,
   tool,
@@ -55,6 +57,26 @@ describe('the queue', () => {
     const unknown = await person.delete(`/workflows/queue/run_${randomUUID()}`)
     expectRefusal(unknown, 404, 'NOT_FOUND')
     expect((await person.delete(`/workflows/queue/${foreign}`)).text).toBe(unknown.text)
+  })
+
+  test('knows no run that waits for a person or has ended', async () => {
+    verifies('queue:delete:unknown-404')
+    const person = await newPerson()
+    const unknown = await person.delete(`/workflows/queue/run_${randomUUID()}`)
+    const asking = await begin(person, [question, ask])
+    const waiting = await settled(person, asking)
+    expect(waiting.run.status).toBe('suspended')
+    const ended = await runThrough(person, [echo])
+    const canceled = await begin(person, [nap])
+    must(await person.delete(`/workflows/queue/${canceled}`), 200)
+    for (const [runId, status] of [
+      [asking, 'suspended'],
+      [ended.run.runId, 'success'],
+      [canceled, 'canceled'],
+    ] as const) {
+      expect((await person.delete(`/workflows/queue/${runId}`)).text).toBe(unknown.text)
+      expect((await getRun(person, runId)).run.status).toBe(status)
+    }
   })
 })
 

@@ -257,7 +257,9 @@ export const consentRoutes = defineRoutes({
         ),
         budget: Type.Object({ spent: Type.Number(), limit: Nullable(Type.Number()) }),
         rate: Type.Object({ limit: Type.Number(), windowSeconds: Type.Number() }),
-        running: Type.Array(Type.String()),
+        running: Type.Array(Type.String(), {
+          description: 'Executions that work and runs that wait or advance, by id, of this key',
+        }),
         mcp: Type.Boolean({ description: 'Whether this account may use the MCP transport' }),
       }),
     },

@@ -20,6 +20,8 @@ const Attachment = Type.Object({
   artifactId: Type.Optional(Type.String({ maxLength: 100 })),
   data: Type.Optional(Type.String({ description: 'Base64' })),
 })
+/** Which connected application a run wants to use; kept as it is sent. */
+const Connector = Type.Record(Type.String(), Type.Unknown())
 const Attachments = Type.Array(Attachment, { maxItems: maxAttachments })
 
 const Status = Type.Enum(['idle', 'working', 'completed', 'failed'])
@@ -79,7 +81,7 @@ export const executionRoutes = defineRoutes({
     body: Type.Object({
       input: Input,
       attachments: Type.Optional(Attachments),
-      connector: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+      connector: Type.Optional(Connector),
       maxCost: Type.Optional(MaxCost),
       source: Type.Optional(Label),
       interface: Type.Optional(Label),
@@ -90,7 +92,13 @@ export const executionRoutes = defineRoutes({
         skillName: Type.String(),
         status: Type.Literal('started'),
         message: Type.String(),
-        sseUrl: Type.String({ description: 'The path that answers a signed address of the stream' }),
+        sseUrl: Type.String({
+          description:
+            'A path: asked for text/event-stream it is the stream, otherwise it answers a signed address of it',
+        }),
+        details: Type.Optional(
+          Type.Object({ connector: Type.Object({ available: Type.Boolean(), message: Type.String() }) }),
+        ),
       }),
     },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'INSUFFICIENT_CREDITS', 'EXECUTION_RUNNING', 'EXECUTION_FAILED'],
@@ -170,6 +178,7 @@ export const executionRoutes = defineRoutes({
         startedAt: Nullable(Timestamp),
         completedAt: Nullable(Timestamp),
         parentExecutionId: Type.Optional(Type.String()),
+        connector: Type.Optional(Connector),
         outputBlocks: Type.Array(
           Type.Object(
             { sequence: Type.Integer(), type: Type.Enum(['text', 'tool', 'file', 'json', 'error']) },

@@ -275,7 +275,7 @@ export const workflowRunRoutes = defineRoutes({
     summary: 'Cancel a run that waits or advances',
     params: RunParam,
     responses: { 200: Success },
-    errors: ['NOT_FOUND', 'CONFLICT'],
+    errors: ['NOT_FOUND'],
   },
 })
 

@@ -16,6 +16,7 @@ import {
   EventStreams,
   type ExecutionParts,
   insertEventPartitions,
+  listWorkingOfKey,
   stopExecutionsOfKey,
   tendExecutions,
 } from './executions/executions.ts'
@@ -50,7 +51,7 @@ import { passkeyHandlers } from './passkeys/routes.ts'
 import type { Sweep, Tending } from './platform/sweep.ts'
 import { profileHandlers } from './profile/routes.ts'
 import { runHandlers, runStreamRoute } from './runs/routes.ts'
-import { answerQuestion, PinnedDefinitions, type RunParts, tendRuns } from './runs/runs.ts'
+import { answerQuestion, listRunningOfKey, PinnedDefinitions, type RunParts, tendRuns } from './runs/runs.ts'
 import { sessionHandlers } from './sessions/routes.ts'
 import {
   deleteEndedSessions,
@@ -60,6 +61,7 @@ import {
   setSessionWorkspace,
 } from './sessions/sessions.ts'
 import { skillHandlers } from './skills/routes.ts'
+import { deleteLapsedFetches } from './skills/skills.ts'
 import { statusHandlers } from './status/routes.ts'
 import { createToolbox } from './tools/tools.ts'
 import { workflowHandlers, workflowInstaller } from './workflows/routes.ts'
@@ -84,6 +86,7 @@ export function createApp(deps: Deps): {
     toolbox: library.toolbox,
     definitions: new PinnedDefinitions(deps.database),
   }
+  const { db } = deps.database
   const server = createServer({
     deps,
     socketDoor: live.socketDoor,
@@ -110,7 +113,14 @@ export function createApp(deps: Deps): {
       }),
       ...passkeyHandlers(),
       ...activationHandlers(),
-      ...consentHandlers({ check: keys, live }),
+      ...consentHandlers({
+        check: keys,
+        live,
+        listRunning: async ({ workspaceId, credentialId }) => [
+          ...(await listWorkingOfKey(db, credentialId)),
+          ...(await listRunningOfKey(db, workspaceId, credentialId)),
+        ],
+      }),
       ...approvalHandlers({ live, answerQuestion: (answered) => answerQuestion(runs, answered) }),
       ...oauthHandlers(oauth),
       ...artifactHandlers(),
@@ -128,10 +138,10 @@ export function createApp(deps: Deps): {
     rawRoutes: [
       ...authorizationServer(deps, oauth),
       streams.route,
+      streams.directRoute,
       runStreamRoute({ ...runs, stopping: deps.stopping }),
     ],
   })
-  const { db } = deps.database
   const missSeconds = deps.config.limits.codeMisses.windowSeconds
   const sweeps: Sweep[] = [
     { table: 'activations', run: () => deleteOldActivations(db, missSeconds) },
@@ -147,6 +157,7 @@ export function createApp(deps: Deps): {
     { table: 'reservations', run: () => releaseLostAsks(deps) },
     { table: 'blobs', run: () => sweepBlobs(deps) },
     { table: 'approval_requests', run: () => deleteOldRequests(db) },
+    { table: 'skill_fetches', run: () => deleteLapsedFetches(db) },
     { table: 'used_addresses', run: () => deleteUsedAddresses(db) },
     { table: 'oauth_records', run: () => deleteEndedRecords(db) },
     { table: 'idempotency_keys', run: () => deleteForgottenKeys(db) },

@@ -5,7 +5,7 @@ export const agents = [
     id: 'agents:me:shape',
     area: 'agents',
     line: 25,
-    rule: 'GET /agents/me with a key is 200 { key, workspace, mode, activated, scopes: [{ scope, mode, expires_at }], budget, rate, running, mcp }.',
+    rule: 'GET /agents/me with a key is 200 { key, workspace, mode, activated, scopes: [{ scope, mode, expires_at }], budget, rate, running, mcp }; running names the executions that work and the runs that wait for a place or advance, of this key and no other, and is empty again when they have ended.',
     kind: 'field',
     decided: true,
   },

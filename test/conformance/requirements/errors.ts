@@ -169,7 +169,7 @@ export const errors = [
     id: 'errors:execution-running:run-409-while-installing',
     area: 'errors',
     line: 539,
-    rule: 'POST /skills/:slug/run while an install or uninstall of that same skill is being written (and held up) is 409 with error: "EXECUTION_RUNNING".',
+    rule: 'POST /skills/:slug/run from the moment an install or uninstall of that same skill begins until it has ended, however slow the registry is that it comes from, is 409 with error: "EXECUTION_RUNNING".',
     kind: 'error',
     decided: true,
     needs: 'fault',

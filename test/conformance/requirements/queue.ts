@@ -48,7 +48,7 @@ export const queue = [
     id: 'queue:delete:unknown-404',
     area: 'queue',
     line: 533,
-    rule: 'DELETE /workflows/queue/:runId is 404 NOT_FOUND with the same body for a random runId and for one of another workspace.',
+    rule: 'DELETE /workflows/queue/:runId is 404 NOT_FOUND with the same body for a random runId, for one of another workspace, and for a run that is no job of the queue: suspended, finished or canceled; such a run stays as it is.',
     kind: 'error',
   },
 ] as const satisfies readonly Requirement[]

@@ -126,7 +126,7 @@ export const skills = [
     id: 'skills:run:optional-fields',
     area: 'skills',
     line: 344,
-    rule: 'POST /skills/:slug/run accepts attachments (array) and connector (object) beside input; attachments: "x" is 400.',
+    rule: 'POST /skills/:slug/run accepts attachments (array) and connector (object) beside input; attachments: "x" is 400. The connector is kept with the execution, and details of the answer say that none is available yet.',
     kind: 'field',
   },
   {
@@ -140,7 +140,7 @@ export const skills = [
     id: 'skills:run:sse-url-is-path',
     area: 'skills',
     line: 344,
-    rule: 'sseUrl in the answer of skill run starts with "/" and has neither scheme nor host.',
+    rule: 'sseUrl in the answer of skill run starts with "/" and has neither scheme nor host; asked for text/event-stream with the credential, that path is the stream itself.',
     kind: 'format',
   },
   {

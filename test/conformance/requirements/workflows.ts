@@ -239,7 +239,7 @@ export const workflows = [
     id: 'workflows:artifact-install:invalid-definition-500',
     area: 'workflows',
     line: 537,
-    rule: 'install-from-artifact is 500 INTERNAL_ERROR, with details.issues, for a workflow.json whose graph is []; the same text installed by slug is 400.',
+    rule: 'install-from-artifact is 500 INTERNAL_ERROR, with details.issues and a message that names the first of them, for a workflow.json whose graph is []; the same text installed by slug is 400 with the same message.',
     kind: 'error',
   },
 ] as const satisfies readonly Requirement[]

@@ -26,7 +26,14 @@ const pollPaths = {
   permission: '/api/v1/agents/request-permission/poll/',
 }
 
-export function consentHandlers({ check, live }: { check: KeyCheck; live: Live }) {
+interface ConsentParts {
+  readonly check: KeyCheck
+  readonly live: Live
+  /** Of other features: the ids of what a key has running, oldest first. */
+  listRunning(key: Principal): Promise<string[]>
+}
+
+export function consentHandlers({ check, live, listRunning }: ConsentParts) {
   /** Word of a decision: to the person's other devices, to the agent that waits, and to every process's memory. */
   const announceDecision = async (request: store.RequestRow, status: RequestState) => {
     await check.announceChange(request.key_id)
@@ -191,7 +198,7 @@ export function consentHandlers({ check, live }: { check: KeyCheck; live: Live }
           limit: own.spendLimitMilliDs === null ? null : own.spendLimitMilliDs / milliPerDs,
         },
         rate: { limit: max, windowSeconds },
-        running: [],
+        running: await listRunning(principal),
         mcp: principal.mode === 'basedmode',
       }
     },

@@ -14,6 +14,7 @@ export interface ExecutionWish {
   interface?: string
   maxCost?: number
   attachments?: StoredBundle | undefined
+  connector?: Readonly<Record<string, unknown>> | undefined
   /** What this is a rerun of; the lineage goes on. */
   parent?: store.ExecutionRow
   /** The trace this goes on with, instead of one of its own. */
@@ -56,6 +57,7 @@ export async function prepareExecution(
     skill_version: skill.version_number,
     bundle_checksum: skill.bundle_checksum,
     attachments_checksum: wish.attachments?.checksum ?? null,
+    connector: wish.connector === undefined ? null : JSON.stringify(wish.connector),
     source: wish.source ?? 'api',
     interface: wish.interface ?? 'api',
     input_text: wish.input,

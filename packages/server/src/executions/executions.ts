@@ -9,6 +9,7 @@ import * as store from './store.ts'
 
 export { deleteOldEventPartitions, insertEventPartitions } from './event-store.ts'
 export { readStepExecution } from './step-execution.ts'
+export { listWorkingOfKey } from './store.ts'
 export { EventStreams } from './stream.ts'
 
 /** What changes of executions work with, in an API process and in a worker alike. */

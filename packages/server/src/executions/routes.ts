@@ -17,17 +17,25 @@ import { streamUrl } from './stream.ts'
 
 const defaultPage = 10
 const queueTries = 5
+const connectorBytes = 16_384
+/** Told to whoever names one: the record keeps it, and nothing acts on it. */
+const noConnectors = {
+  available: false,
+  message: 'Connectors are not available here yet; the run goes on without one',
+}
 
 export function executionHandlers(parts: ExecutionParts) {
   return bindRoutes(executionRoutes, {
     runSkill: async (call) => {
       const { principal, params, body, deps } = call
-      const skill = await requireSkill(call, params.slug)
       requireSmallInput(body.input)
+      requireSmallConnector(body.connector)
+      // First: what is installed for the first time is not missing, it is on its way.
       if (await isSkillBeingWritten(deps.database.db, principal.workspaceId, params.slug)) {
         const message = 'This skill is being installed or removed at this moment; start again'
         throw new ApiError('EXECUTION_RUNNING', { status: 409, message })
       }
+      const skill = await requireSkill(call, params.slug)
       const attachments = await storeAttachments(deps, principal.workspaceId, body.attachments)
       const made: { changed?: Changed } = {}
       const start = async (tx: Tx) => {
@@ -42,6 +50,7 @@ export function executionHandlers(parts: ExecutionParts) {
             status: 'started' as const,
             message: `${skill.name} is running; open its stream to watch it`,
             sseUrl: `/api/v1/executions/${executionId}/stream-token`,
+            ...(body.connector === undefined ? {} : { details: { connector: noConnectors } }),
           },
         }
       }
@@ -98,7 +107,8 @@ export function executionHandlers(parts: ExecutionParts) {
         interface: _interface,
         ...shown
       } = describeItem(row)
-      return { ...shown, outputBlocks: fold.blocks }
+      const { connector } = row
+      return { ...shown, ...(connector === null ? {} : { connector }), outputBlocks: fold.blocks }
     },
 
     getStreamToken: async (call) => {
@@ -216,6 +226,14 @@ function toWish(
 /** What an execution was made with and what it is told when it starts, once when both are the same. */
 function joinInput(prepared: string, message: string): string {
   return prepared === '' || prepared === message ? message : `${prepared}\n\n${message}`
+}
+
+function requireSmallConnector(connector: BodyOf<(typeof executionRoutes)['runSkill']>['connector']): void {
+  if (connector === undefined || Buffer.byteLength(JSON.stringify(connector)) <= connectorBytes) return
+  throw new ApiError('INVALID_INPUT', {
+    message: `connector: at most ${connectorBytes} bytes`,
+    details: { limit: connectorBytes },
+  })
 }
 
 function missing(field: string): ApiError {

@@ -17,6 +17,7 @@ export interface NewExecution {
   skill_version: number
   bundle_checksum: string
   attachments_checksum: string | null
+  connector: string | null
   source: string
   interface: string
   input_text: string
@@ -331,4 +332,19 @@ export async function listEndedOf(db: Db, ids: readonly number[]): Promise<numbe
     .where('status', '!=', 'working')
     .execute()
   return rows.map(({ id }) => id)
+}
+
+const mostShown = 100
+
+/** The ids of a key's executions that work now. */
+export async function listWorkingOfKey(db: Db, apiKeyId: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('executions')
+    .select('execution_id')
+    .where('api_key_id', '=', apiKeyId)
+    .where('status', '=', 'working')
+    .orderBy('id')
+    .limit(mostShown)
+    .execute()
+  return rows.map(({ execution_id }) => execution_id)
 }

@@ -1,4 +1,4 @@
-import { streamUrlLifetimeMs } from '@guildhall/contract'
+import { executionRoutes, streamUrlLifetimeMs } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { RawCall, RawRoute } from '../http/raw-route.ts'
@@ -42,7 +42,10 @@ export class EventStreams {
   readonly #live: Live
   readonly #holder: EventStreamHolder
   readonly #rooms: Rooms
+  /** Opened by a signed address. */
   readonly route: RawRoute
+  /** The same, for a client that sends its credential and asks the path it was told for events. */
+  readonly directRoute: RawRoute
 
   constructor(parts: Parts, live: Live, options: { beatEveryMs?: number } = {}) {
     this.#parts = parts
@@ -53,27 +56,38 @@ export class EventStreams {
       name: 'streamExecution',
       method: 'GET',
       path: streamPath,
-      handle: (call) => this.#open(call),
+      handle: (call) => this.#open(call, this.#bearerOf(call)),
+      close: () => this.#holder.close(),
+    }
+    this.directRoute = {
+      name: 'streamExecutionDirectly',
+      method: 'GET',
+      path: executionRoutes.getStreamToken.path,
+      accept: 'text/event-stream',
+      contract: executionRoutes.getStreamToken,
+      handle: (call) => this.#open(call, call.principal),
       close: () => this.#holder.close(),
     }
   }
 
-  async #open(call: RawCall): Promise<void> {
-    const { config, database, stopping } = this.#parts
+  #bearerOf({ params, query }: RawCall): Bearer | undefined {
+    const audience = audienceOf(params['executionId'] ?? '')
+    return verifyNote(this.#parts.config.signingKeys, audience, query.get('token') ?? '', Date.now())
+  }
+
+  async #open(call: RawCall, bearer: Bearer | undefined): Promise<void> {
+    const { database, stopping } = this.#parts
     const executionId = call.params['executionId'] ?? ''
-    const token = call.query.get('token') ?? ''
-    const note = verifyNote(config.signingKeys, audienceOf(executionId), token, Date.now())
-    if (!note) throw refusal()
+    if (!bearer) throw refusal()
     const after = readPosition(call)
     if (this.#holder.closing || stopping.aborted) {
       throw new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
     }
-    const execution = await findStreamed(database, note.workspaceId, executionId)
+    const execution = await findStreamed(database, bearer.workspaceId, executionId)
     if (!execution) throw new ApiError('NOT_FOUND')
     let reader: Reader | undefined
-    const { kind, credentialId, userId, workspaceId } = note
-    const bearer = { kind, credentialId, userId, workspaceId }
-    const held = await this.#live.holdStream(bearer, () => reader?.end())
+    const { kind, credentialId, userId, workspaceId } = bearer
+    const held = await this.#live.holdStream({ kind, credentialId, userId, workspaceId }, () => reader?.end())
     if (!held || call.response.destroyed) {
       held?.release()
       throw refusal()

@@ -3,6 +3,8 @@ import { type ErrorCode, errorTable } from '@guildhall/contract'
 interface ApiErrorOptions {
   /** Told to the client instead of the table's sentence; never for a 5xx. */
   message?: string
+  /** The same for a 5xx that is the caller's to mend; made of nothing but what the caller sent. */
+  mistake?: string
   details?: Readonly<Record<string, unknown>>
   /** Written next to `error`, or in its place, where the interface wants it so. */
   beside?: Readonly<Record<string, unknown>>
@@ -27,7 +29,8 @@ export class ApiError extends Error {
 
   constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
     const { status, message } = errorTable[code]
-    super(status < 500 ? (options.message ?? message) : message, { cause: options.cause })
+    const told = status < 500 ? options.message : options.mistake
+    super(told ?? message, { cause: options.cause })
     this.code = code
     this.status = options.status ?? status
     this.details = options.details

@@ -36,6 +36,8 @@ export interface RawRoute {
   readonly name: string
   readonly method: 'GET' | 'POST'
   readonly path: string
+  /** Answers only requests that ask for this media type; others go to the route of the same path. */
+  readonly accept?: 'text/event-stream'
   /** What the contract says of it; without one anybody may call it. */
   readonly contract?: Route
   handle(call: RawCall): Promise<void>

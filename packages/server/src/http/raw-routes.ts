@@ -34,6 +34,7 @@ function register(scope: FastifyInstance, edge: EdgeContext, route: RawRoute): v
   scope.route({
     method: route.method,
     url: route.path,
+    ...(route.accept ? { constraints: { accept: route.accept } } : {}),
     config: { raw: route },
     bodyLimit: bodyLimitBytes,
     exposeHeadRoute: false,

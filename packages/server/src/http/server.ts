@@ -80,7 +80,7 @@ export function createServer(options: {
     bodyLimit: bodyLimitBytes,
     http: { shouldUpgradeCallback: (request) => isSocketUpgrade(request, options.socketDoor.path) },
     // An id of any length is for the route to call missing.
-    routerOptions: { maxParamLength: 16_384 },
+    routerOptions: { maxParamLength: 16_384, constraints: { accept: byMediaType } },
     clientErrorHandler: answerBrokenRequest,
     forceCloseConnections: 'idle',
     // A request that was sent before its client knew of the stop is still served.
@@ -116,6 +116,21 @@ export function createServer(options: {
   // First of all: a server waits for its open sockets before it is closed.
   app.addHook('preClose', () => sockets.close())
   return app
+}
+
+/** Lets one path answer events to who asks for them, and a value to everybody else. */
+const byMediaType = {
+  name: 'accept',
+  storage: () => {
+    const byType = new Map<unknown, never>()
+    return {
+      get: (type: unknown) => byType.get(type) ?? null,
+      set: (type: unknown, handler: unknown) => void byType.set(type, handler as never),
+    }
+  },
+  // The router's types know no request without the constraint, the router does.
+  deriveConstraint: ({ headers }: IncomingMessage) =>
+    (headers.accept?.includes('text/event-stream') ? 'text/event-stream' : undefined) as string,
 }
 
 /** What is no HTTP request, or has more headers than are read, never gets as far as the framework. */

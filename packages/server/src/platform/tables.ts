@@ -60,6 +60,7 @@ export interface Tables extends AccessTables {
     interface: string
     input_text: string
     attachments_checksum: string | null
+    connector: ColumnType<Readonly<Record<string, unknown>> | null, string | null, never>
     max_cost_milli_ds: number | null
     reserved_milli_ds: Generated<number>
     cost_milli_ds: Generated<number>
@@ -145,6 +146,7 @@ export interface Tables extends AccessTables {
     latest_version: number
     uninstalled_at: OptionalTime
   }
+  skill_fetches: { id: Generated<number>; workspace_id: string; slug: string; until: Time }
   skill_versions: {
     id: Generated<number>
     workspace_id: string

@@ -11,9 +11,13 @@ import * as store from './store.ts'
  * what the run is doing is stopped; what cannot be reached now is told again by the tending. Gives the row when this
  * canceled it.
  */
-export async function cancelRun(parts: RunParts, runId: string): Promise<store.RunRow | undefined> {
+export async function cancelRun(
+  parts: RunParts,
+  runId: string,
+  from: readonly store.RunRow['status'][] = ['running', 'suspended'],
+): Promise<store.RunRow | undefined> {
   const { row, dropped } = await parts.database.transaction(async (tx) => {
-    const canceled = await store.claimCancel(tx, runId)
+    const canceled = await store.claimCancel(tx, runId, from)
     if (!canceled) return { row: undefined, dropped: [] }
     const endedAt = Date.parse(canceled.ended_at ?? canceled.updated_at)
     for (const step of await store.listSteps(tx, runId)) {

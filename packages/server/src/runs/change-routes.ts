@@ -64,8 +64,10 @@ export function changeHandlers(parts: RunParts): Handlers<typeof changeRoutes> {
       return { queued, total: queued.length }
     },
 
+    // What waits for a person is in no queue, and what has ended has left it.
     deleteWorkflowQueueJob: async ({ principal, params }) => {
-      await cancelOwn(parts, principal, params.runId)
+      await requireRun(parts, principal, params.runId)
+      if (!(await cancelRun(parts, params.runId, ['running']))) throw new ApiError('NOT_FOUND')
       return { success: true as const }
     },
   }

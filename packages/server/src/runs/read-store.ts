@@ -127,3 +127,19 @@ export async function listAskingSteps(tx: Tx, runId: string) {
     .orderBy('position')
     .execute()
 }
+
+const mostShown = 100
+
+/** The ids of a key's runs that wait for a place or advance; those that wait for a person are not running. */
+export async function listRunningOfKey(db: Db, workspaceId: string, apiKeyId: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('workflow_runs')
+    .select('run_id')
+    .where('workspace_id', '=', workspaceId)
+    .where('status', '=', 'running')
+    .where('api_key_id', '=', apiKeyId)
+    .orderBy('id')
+    .limit(mostShown)
+    .execute()
+  return rows.map(({ run_id }) => run_id)
+}

@@ -12,5 +12,6 @@
 export { createRunRecords, createStepWork } from './carry.ts'
 export { PinnedDefinitions } from './pinned-definitions.ts'
 export { answerQuestion } from './questions.ts'
+export { listRunningOfKey } from './read-store.ts'
 export type { RunParts } from './run-parts.ts'
 export { tendRuns } from './tend.ts'

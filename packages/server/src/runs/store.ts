@@ -271,8 +271,8 @@ export async function claimAnswer(db: Db, runId: string, resumeId: string) {
     .executeTakeFirst()
 }
 
-/** Cancels what has not ended; undefined when it had. */
-export async function claimCancel(tx: Tx, runId: string) {
+/** Cancels a run that is in one of these states; undefined when it is not. */
+export async function claimCancel(tx: Tx, runId: string, from: readonly WorkflowRunStatus[]) {
   return tx
     .updateTable('workflow_runs')
     .set((e) => ({
@@ -284,7 +284,7 @@ export async function claimCancel(tx: Tx, runId: string) {
       version: e('version', '+', 1),
     }))
     .where('run_id', '=', runId)
-    .where('status', 'in', ['running', 'suspended'])
+    .where('status', 'in', from)
     .returningAll()
     .executeTakeFirst()
 }

@@ -9,7 +9,7 @@ import type { Live } from '../live/live.ts'
 import type { Tx } from '../platform/database.ts'
 import { compareFiles } from './compare.ts'
 import { fetchSource, findOrigin, fromBundle } from './origins.ts'
-import { contentOfRow, requireFreeSlot, type SkillContent, writeVersion } from './skills.ts'
+import { contentOfRow, requireFreeSlot, type SkillContent, whileFetching, writeVersion } from './skills.ts'
 import * as store from './store.ts'
 
 const readAtOnce = 200
@@ -51,16 +51,23 @@ export function skillHandlers({ live, installWorkflow }: SkillParts) {
     installSkill: async (call) => {
       const { principal, params, body, deps, signal } = call
       // Bytes first, outside the transaction: a slow store or a slow registry must not hold a connection.
-      const { content, stored } = await findOrigin(deps, principal, params.slug, body, signal)
-      const wanted = withOverrides(content, body)
-      const answer = await createOnce(call, async (tx) => {
-        const { asksForMore } = await writeVersion(tx, principal, params.slug, wanted, { stored })
-        const skill = await requireSkill(tx, principal.workspaceId, params.slug)
-        return {
-          resourceId: params.slug,
-          answer: { ...describeSkill(skill), ...(asksForMore ? { asksForMore } : {}) },
-        }
-      })
+      const bring = async () => {
+        const { content, stored } = await findOrigin(deps, principal, params.slug, body, signal)
+        const wanted = withOverrides(content, body)
+        return createOnce(call, async (tx) => {
+          const { asksForMore } = await writeVersion(tx, principal, params.slug, wanted, { stored })
+          const skill = await requireSkill(tx, principal.workspaceId, params.slug)
+          return {
+            resourceId: params.slug,
+            answer: { ...describeSkill(skill), ...(asksForMore ? { asksForMore } : {}) },
+          }
+        })
+      }
+      const { db } = deps.database
+      const isFetched = body.registry !== undefined
+      const answer = isFetched
+        ? await whileFetching(db, principal.workspaceId, params.slug, bring)
+        : await bring()
       announce(principal.workspaceId, params.slug)
       return answer
     },
@@ -128,7 +135,11 @@ export function skillHandlers({ live, installWorkflow }: SkillParts) {
 
     install: async (call) => {
       const { principal, body, deps, signal } = call
-      const { files, origin } = await fetchSource(deps, principal, body.source, body.kind, signal)
+      const fetch = () => fetchSource(deps, principal, body.source, body.kind, signal)
+      const { files, origin } =
+        body.slug === undefined
+          ? await fetch()
+          : await whileFetching(deps.database.db, principal.workspaceId, body.slug, fetch)
       if ((body.kind ?? kindOf(files)) === 'workflow') return installWorkflow(call, files)
       const bundle = toBundle('skill', files)
       const { content, stored } = await fromBundle(deps, bundle, origin)

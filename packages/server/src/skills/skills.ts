@@ -15,10 +15,30 @@ import { lintSkill } from '../sources/sources.ts'
 import { shareSlot } from '../workspaces/workspaces.ts'
 import * as store from './store.ts'
 
-export { findSkill, type LiveSkill } from './store.ts'
+export { deleteLapsedFetches, findSkill, type LiveSkill } from './store.ts'
 
-/** Whether somebody installs, restores or removes this skill at this very moment. */
+/** Longer than a fetch and the storing of what it brought may take. */
+const fetchSeconds = 90
+
+/** While it lasts, the skill counts as being written, although nothing of it is locked yet. */
+export async function whileFetching<T>(
+  db: Db,
+  workspaceId: string,
+  slug: string,
+  fetch: () => Promise<T>,
+): Promise<T> {
+  const id = await store.insertFetch(db, workspaceId, slug, fetchSeconds)
+  try {
+    return await fetch()
+  } finally {
+    // What is done is done: a row that stays behind lapses.
+    await store.deleteFetch(db, id).catch(() => {})
+  }
+}
+
+/** Whether somebody installs, restores or removes this skill at this very moment, or fetches it for that. */
 export async function isSkillBeingWritten(db: Db, workspaceId: string, slug: string): Promise<boolean> {
+  if (await store.findFetch(db, workspaceId, slug)) return true
   try {
     await store.lockSkillAtOnce(db, workspaceId, slug)
     return false

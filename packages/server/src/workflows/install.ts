@@ -87,12 +87,12 @@ function writeFailed(error: unknown): never {
 }
 
 export function doesNotCompile(report: IssueReport): ApiError {
-  const [first] = report.issues
+  return new ApiError('INVALID_INPUT', { message: firstMistake(report), details: { ...report } })
+}
+
+export function firstMistake({ issues: [first] }: IssueReport): string {
   const place = first?.path ? `${first.path}: ` : ''
-  return new ApiError('INVALID_INPUT', {
-    message: `The definition cannot be installed. ${place}${first?.message ?? ''}`,
-    details: { ...report },
-  })
+  return `The definition cannot be installed. ${place}${first?.message ?? ''}`
 }
 
 const slugPattern = /^[a-z0-9][a-z0-9-]{0,63}$/

@@ -13,7 +13,14 @@ import { ApiError } from '../http/api-error.ts'
 import { bindRoutes, type Call } from '../http/bind-routes.ts'
 import { walkPages } from '../http/page.ts'
 import type { Principal } from '../http/principal.ts'
-import { announce, definitionText, doesNotCompile, install, type LibraryParts } from './install.ts'
+import {
+  announce,
+  definitionText,
+  doesNotCompile,
+  firstMistake,
+  install,
+  type LibraryParts,
+} from './install.ts'
 import * as store from './store.ts'
 import { compileFor } from './workflows.ts'
 
@@ -119,13 +126,16 @@ async function readArtifact(deps: Deps, workspaceId: string, artifactId: string)
   }
   const files = await readBundle(deps, artifact.content_checksum)
   const main = files.find(({ path }) => path === 'workflow.json')
-  if (!main) throw new ApiError('INTERNAL_ERROR', { details: { missing: 'workflow.json' } })
+  if (!main) {
+    const mistake = 'The artifact cannot be installed: it has no workflow.json'
+    throw new ApiError('INTERNAL_ERROR', { mistake, details: { missing: 'workflow.json' } })
+  }
   return { slug: artifact.slug, text: main.bytes.toString() }
 }
 
 /** An artifact that is kept here should have been whole, so the interface gives this another status. */
 function brokenArtifact(report: IssueReport): ApiError {
-  return new ApiError('INTERNAL_ERROR', { details: { ...report } })
+  return new ApiError('INTERNAL_ERROR', { mistake: firstMistake(report), details: { ...report } })
 }
 
 function describeWorkflow(row: store.WorkflowRow) {
