@@ -229,6 +229,7 @@ export const executionRoutes = defineRoutes({
     responses: { 200: Type.Object({ data: Type.Array(Event) }) },
     errors: [
       'INVALID_INPUT',
+      'FORBIDDEN',
       'NOT_FOUND',
       'CONFLICT',
       'INSUFFICIENT_CREDITS',

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { inputBytes } from '@guildhall/contract'
 import { keepBundle, type StoredBundle } from '../artifacts/artifacts.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { Principal } from '../http/principal.ts'
+import type { StartedThrough } from '../http/principal.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import type { LiveSkill } from '../skills/skills.ts'
 import { findTrace, openTrace } from '../traces/traces.ts'
@@ -23,17 +23,20 @@ export interface ExecutionWish {
   step?: { runId: string; key: string; awakeableId: string }
 }
 
-type Starter = Pick<Principal, 'workspaceId' | 'userId' | 'kind' | 'credentialId'>
+/** Whose it is, and through what they made it. */
+export interface Maker extends StartedThrough {
+  readonly workspaceId: string
+  readonly userId: string
+}
 
 /** An idle execution of the skill as it is now: whatever is installed later, this runs what was there. */
 export async function prepareExecution(
   tx: Tx,
-  { workspaceId, userId, kind, credentialId }: Starter,
+  { workspaceId, userId, apiKeyId, oauthGrantId }: Maker,
   skill: LiveSkill,
   wish: ExecutionWish,
 ): Promise<store.ExecutionRow> {
   const executionId = `exec_${randomUUID()}`
-  const apiKeyId = kind === 'key' ? credentialId : null
   if (wish.attachments) await keepBundle(tx, wish.attachments)
   const parentTrace = wish.parent && (await findTrace(tx, workspaceId, wish.parent.trace_id))
   const traceId =
@@ -51,6 +54,7 @@ export async function prepareExecution(
     workspace_id: workspaceId,
     user_id: userId,
     api_key_id: apiKeyId,
+    oauth_grant_id: oauthGrantId,
     skill_id: skill.skill_id,
     skill_slug: skill.slug,
     skill_name: skill.name,

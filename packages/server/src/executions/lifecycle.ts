@@ -2,6 +2,7 @@ import type { StopReason } from '@guildhall/contract'
 import { requestBudget } from '../approvals/approvals.ts'
 import { findRefusal, insufficientCredits, reserve, settle } from '../billing/billing.ts'
 import { ApiError } from '../http/api-error.ts'
+import type { StartedThrough } from '../http/principal.ts'
 import type { Config } from '../platform/config.ts'
 import type { Tx } from '../platform/database.ts'
 import { updateTrace } from '../traces/traces.ts'
@@ -29,7 +30,10 @@ export interface StartWish {
   content: { type: 'text'; text: string }[]
   /** A start that is not willing to wait is refused when others wait already. */
   ifBusy: 'reject' | 'queue'
+  /** The smaller of this and what it was made with holds. */
   maxCostMilliDs: number | null
+  /** The person pays; the limit of the key through which it is started counts, not that of the one that made it. */
+  through: StartedThrough
 }
 
 type StartConfig = Pick<Config, 'defaultMaxCostMilliDs'>
@@ -48,22 +52,33 @@ export async function startExecution(
   wish: StartWish,
 ): Promise<Changed> {
   const message: NewEvent = { type: 'user.message', payload: { content: wish.content } }
+  const start = startOf(row, wish)
   const mayWait = wish.ifBusy === 'queue'
   if (!mayWait) {
     // What is refused anyway is refused here, before a lock: else hundreds of starts at once wait for one another.
-    const refusal = await findRefusal(tx, creditsFor(config, row, wish))
+    const refusal = await findRefusal(tx, creditsFor(config, row, start))
     if (refusal) throw insufficientCredits(refusal)
   }
   const busy = (await store.findQueued(tx, row.workspace_id)) || !(await isSlotFree(tx, row.workspace_id))
   if (!busy) {
-    const started = await tryStart(tx, config, row, wish, [message])
+    const started = await tryStart(tx, config, row, start, [message])
     if (started) return started
   }
   // Also for who would wait: the reservation must go with the transaction. The next try finds the slot taken.
   if (!mayWait || !busy) throw new ApiError('EXECUTION_RUNNING')
-  await store.updateQueued(tx, row.id, { maxCostMilliDs: wish.maxCostMilliDs, inputText: wish.text })
+  await store.updateQueued(tx, row.id, start)
   const events = await appendEventsLocked(tx, row.id, [message])
-  return { row: { ...row, queued_at: new Date().toISOString() }, events }
+  return { row: { ...row, ...start, queued_at: new Date().toISOString() }, events }
+}
+
+function startOf(row: store.ExecutionRow, { text, maxCostMilliDs, through }: StartWish): store.Start {
+  const ceilings = [row.max_cost_milli_ds, maxCostMilliDs].filter((ceiling) => ceiling !== null)
+  return {
+    api_key_id: through.apiKeyId,
+    oauth_grant_id: through.oauthGrantId,
+    input_text: text,
+    max_cost_milli_ds: ceilings.length === 0 ? null : Math.min(...ceilings),
+  }
 }
 
 /** Undefined when the slot is taken; then the transaction must not be committed. */
@@ -71,13 +86,13 @@ async function tryStart(
   tx: Tx,
   config: StartConfig,
   row: store.ExecutionRow,
-  wish: Pick<StartWish, 'text' | 'maxCostMilliDs'>,
+  start: store.Start,
   before: readonly NewEvent[],
 ): Promise<Changed | undefined> {
-  const reserved = await reserve(tx, creditsFor(config, row, wish))
+  const reserved = await reserve(tx, creditsFor(config, row, start))
   if (!reserved.ok) throw insufficientCredits(reserved)
   if (!(await takeSlot(tx, row.workspace_id, row.id))) return undefined
-  const started = await store.claimStart(tx, row.id, reserved.reservation.amountMilliDs, wish.text)
+  const started = await store.claimStart(tx, row.id, reserved.reservation.amountMilliDs, start)
   if (!started) throw new ApiError('CONFLICT', { message: 'This execution was started already' })
   const events = await appendEventsLocked(tx, row.id, [
     ...before,
@@ -90,9 +105,9 @@ async function tryStart(
 function creditsFor(
   { defaultMaxCostMilliDs }: StartConfig,
   row: store.ExecutionRow,
-  { maxCostMilliDs }: Pick<StartWish, 'maxCostMilliDs'>,
+  { api_key_id: keyId, max_cost_milli_ds: maxCostMilliDs }: store.Start,
 ) {
-  const { user_id: userId, workspace_id: workspaceId, execution_id: executionId, api_key_id: keyId } = row
+  const { user_id: userId, workspace_id: workspaceId, execution_id: executionId } = row
   return { userId, workspaceId, executionId, keyId, maxCostMilliDs, defaultMaxCostMilliDs }
 }
 
@@ -107,10 +122,9 @@ export async function startQueued(
 ): Promise<Changed | undefined> {
   const row = await store.lockQueueHead(tx, workspaceId)
   if (!row) return undefined
-  const wish = { text: row.input_text, maxCostMilliDs: row.max_cost_milli_ds }
   if (!(await isSlotFree(tx, workspaceId))) return undefined
   try {
-    const started = await tryStart(tx, config, row, wish, [])
+    const started = await tryStart(tx, config, row, row, [])
     if (started) return started
     throw new ApiError('EXECUTION_RUNNING')
   } catch (error) {

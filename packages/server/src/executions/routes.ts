@@ -1,13 +1,14 @@
 import { type BodyOf, executionRoutes } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes, type Call } from '../http/bind-routes.ts'
+import { type Principal, startedThrough } from '../http/principal.ts'
 import { countRequest, refuseIfFull } from '../http/rate-limit.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
 import type { Tx } from '../platform/database.ts'
 import { findSkill, isSkillBeingWritten } from '../skills/skills.ts'
 import { storeAttachments } from './attachments.ts'
 import { BlockFold } from './blocks.ts'
-import { prepareExecution, requireSmallInput, skillOfTrace } from './create.ts'
+import { type Maker, prepareExecution, requireSmallInput, skillOfTrace } from './create.ts'
 import type { StoredEvent } from './event-log.ts'
 import { listEvents } from './event-store.ts'
 import { announce, cancel, dispatchOrFail, type ExecutionParts } from './executions.ts'
@@ -39,8 +40,8 @@ export function executionHandlers(parts: ExecutionParts) {
       const attachments = await storeAttachments(deps, principal.workspaceId, body.attachments)
       const made: { changed?: Changed } = {}
       const start = async (tx: Tx) => {
-        const row = await prepareExecution(tx, principal, skill, { ...body, attachments })
-        made.changed = await startExecution(tx, deps.config, row, toWish(body.input, body))
+        const row = await prepareExecution(tx, makerOf(principal), skill, { ...body, attachments })
+        made.changed = await startExecution(tx, deps.config, row, toWish(principal, body.input, body))
         const executionId = row.execution_id
         return {
           resourceId: executionId,
@@ -72,7 +73,7 @@ export function executionHandlers(parts: ExecutionParts) {
       const attachments = await storeAttachments(deps, principal.workspaceId, body.attachments)
       return createOnce(call, async (tx) => {
         const wish = { ...body, input, attachments, traceId: session?.traceId }
-        const row = await prepareExecution(tx, principal, skill, wish)
+        const row = await prepareExecution(tx, makerOf(principal), skill, wish)
         const answer = { id: row.execution_id, skill_slug: skill.slug, skill_name: skill.name }
         return { resourceId: row.execution_id, answer: { ...answer, status: 'idle' as const } }
       })
@@ -117,7 +118,7 @@ export function executionHandlers(parts: ExecutionParts) {
     },
 
     postExecutionEvents: async (call) => {
-      const { body, deps } = call
+      const { principal, body, deps } = call
       const row = await requireExecution(call, call.params.executionId)
       await call.requireScopes([`tool:execute:${row.skill_slug}`])
       const event = body.events[0]
@@ -126,6 +127,7 @@ export function executionHandlers(parts: ExecutionParts) {
         if (!changed) throw ended(row)
         return { data: changed.events.map(describeEvent) }
       }
+      if (row.user_id !== principal.userId) throw othersExecution()
       await countStart(call)
       const text = joinInput(row.input_text, event.content.map((block) => block.text).join('\n'))
       requireSmallInput(text)
@@ -134,7 +136,10 @@ export function executionHandlers(parts: ExecutionParts) {
           const held = await store.lockExecution(tx, row.id)
           if (!held || hasEnded(held)) throw ended(row)
           if (held.status === 'working' || held.queued_at !== null) throw startedBefore()
-          return startExecution(tx, deps.config, held, { ...toWish(text, body), content: event.content })
+          return startExecution(tx, deps.config, held, {
+            ...toWish(principal, text, body),
+            content: event.content,
+          })
         }),
       )
       await follow(parts, changed)
@@ -149,8 +154,8 @@ export function executionHandlers(parts: ExecutionParts) {
       const skill = await requireSkill(call, parent.skill_slug)
       const made: { changed?: Changed } = {}
       const start = async (tx: Tx) => {
-        const row = await prepareExecution(tx, principal, skill, { ...body, parent })
-        made.changed = await startExecution(tx, deps.config, row, toWish(body.input, body))
+        const row = await prepareExecution(tx, makerOf(principal), skill, { ...body, parent })
+        made.changed = await startExecution(tx, deps.config, row, toWish(principal, body.input, body))
         return {
           resourceId: row.execution_id,
           answer: {
@@ -215,12 +220,20 @@ async function requireSkill({ principal, deps }: Asking, slug: string) {
   return skill
 }
 
+function makerOf(principal: Principal): Maker {
+  const { workspaceId, userId } = principal
+  return { workspaceId, userId, ...startedThrough(principal) }
+}
+
 function toWish(
+  principal: Principal,
   text: string,
   body: Pick<BodyOf<(typeof executionRoutes)['postExecutionEvents']>, 'ifBusy' | 'maxCost'>,
 ): StartWish {
   const maxCostMilliDs = body.maxCost === undefined ? null : Math.round(body.maxCost * 1000)
-  return { text, content: [{ type: 'text', text }], ifBusy: body.ifBusy ?? 'reject', maxCostMilliDs }
+  const content = [{ type: 'text' as const, text }]
+  const through = startedThrough(principal)
+  return { text, content, ifBusy: body.ifBusy ?? 'reject', maxCostMilliDs, through }
 }
 
 /** What an execution was made with and what it is told when it starts, once when both are the same. */
@@ -238,6 +251,13 @@ function requireSmallConnector(connector: BodyOf<(typeof executionRoutes)['runSk
 
 function missing(field: string): ApiError {
   return new ApiError('INVALID_INPUT', { message: `${field}: is required`, details: { field } })
+}
+
+/** Whoever starts it pays for it, so it is not for others to say what is run, when and for how much. */
+function othersExecution(): ApiError {
+  return new ApiError('FORBIDDEN', {
+    message: 'Only the person who prepared this execution may start it; prepare one of your own, or rerun it',
+  })
 }
 
 function startedBefore(): ApiError {

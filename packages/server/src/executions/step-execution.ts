@@ -1,5 +1,6 @@
 import type { Deps } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
+import type { StartedThrough } from '../http/principal.ts'
 import type { Database, Tx } from '../platform/database.ts'
 import type { LiveSkill } from '../skills/skills.ts'
 import { BlockFold, type OutputBlock } from './blocks.ts'
@@ -11,12 +12,14 @@ import * as store from './store.ts'
 export interface StepExecutionWish {
   readonly workspaceId: string
   readonly userId: string
-  readonly apiKeyId: number | null
   readonly skill: LiveSkill
   readonly input: string
   readonly step: { runId: string; key: string; awakeableId: string }
-  /** Asked in the transaction that starts it: a run that was canceled starts nothing. */
-  isWanted(tx: Tx): Promise<boolean>
+  /**
+   * Asked in the transaction that starts it: through what the run was started, undefined for one that was canceled.
+   * Throws when whoever started the run may not start anything any more.
+   */
+  admit(tx: Tx): Promise<StartedThrough | undefined>
 }
 
 const tries = 5
@@ -28,21 +31,16 @@ export async function startForStep(
 ): Promise<{ row: store.ExecutionRow; changed?: Changed } | undefined> {
   const found = await store.findByStepKey(database.db, wish.step.key)
   if (found) return { row: found }
-  const { workspaceId, userId, apiKeyId } = wish
-  const starter = {
-    workspaceId,
-    userId,
-    ...(apiKeyId === null
-      ? { kind: 'session' as const, credentialId: 0 }
-      : { kind: 'key' as const, credentialId: apiKeyId }),
-  }
   const start = () =>
     database.transaction(async (tx) => {
-      if (!(await wish.isWanted(tx))) return undefined
-      const { input, step } = wish
-      const row = await prepareExecution(tx, starter, wish.skill, { input, step, source: 'workflow' })
+      const through = await wish.admit(tx)
+      if (!through) return undefined
+      const { workspaceId, userId, input, step } = wish
+      const maker = { workspaceId, userId, ...through }
+      const row = await prepareExecution(tx, maker, wish.skill, { input, step, source: 'workflow' })
       const content = [{ type: 'text' as const, text: input }]
-      return startExecution(tx, config, row, { text: input, content, ifBusy: 'queue', maxCostMilliDs: null })
+      const start = { text: input, content, ifBusy: 'queue', maxCostMilliDs: null, through } as const
+      return startExecution(tx, config, row, start)
     })
   const changed = await whileBusy(start)
   return changed && { row: changed.row, changed }

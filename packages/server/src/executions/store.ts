@@ -11,6 +11,7 @@ export interface NewExecution {
   workspace_id: string
   user_id: string
   api_key_id: number | null
+  oauth_grant_id: number | null
   skill_id: number
   skill_slug: string
   skill_name: string
@@ -112,14 +113,25 @@ export async function listExecutions(
   return query.execute()
 }
 
+/** What a start adds to the record: who pays is known, through what they start it is known now. */
+export interface Start {
+  api_key_id: number | null
+  oauth_grant_id: number | null
+  input_text: string
+  max_cost_milli_ds: number | null
+}
+
 /** From idle, and from there only: of two starts of one execution one comes second. */
-export async function claimStart(tx: Tx, id: number, reservedMilliDs: number, inputText: string) {
+export async function claimStart(tx: Tx, id: number, reservedMilliDs: number, start: Start) {
   return tx
     .updateTable('executions')
     .set((e) => ({
       status: 'working',
       reserved_milli_ds: reservedMilliDs,
-      input_text: inputText,
+      api_key_id: start.api_key_id,
+      oauth_grant_id: start.oauth_grant_id,
+      input_text: start.input_text,
+      max_cost_milli_ds: start.max_cost_milli_ds,
       attempt: e('attempt', '+', 1),
       started_at: now,
       lease_until: pickUpBefore,
@@ -209,14 +221,16 @@ export async function updateEnded(tx: Tx, id: number, ending: Ending): Promise<v
     .execute()
 }
 
-export async function updateQueued(
-  tx: Tx,
-  id: number,
-  { maxCostMilliDs, inputText }: { maxCostMilliDs: number | null; inputText: string },
-): Promise<void> {
+export async function updateQueued(tx: Tx, id: number, start: Start): Promise<void> {
   await tx
     .updateTable('executions')
-    .set({ queued_at: now, max_cost_milli_ds: maxCostMilliDs, input_text: inputText })
+    .set({
+      queued_at: now,
+      api_key_id: start.api_key_id,
+      oauth_grant_id: start.oauth_grant_id,
+      input_text: start.input_text,
+      max_cost_milli_ds: start.max_cost_milli_ds,
+    })
     .where('id', '=', id)
     .execute()
 }

@@ -16,3 +16,19 @@ export interface Principal {
   /** False for a key that waits for its first consent. */
   readonly activated: boolean
 }
+
+/** Through what something is started, as its record keeps it; neither for a session. */
+export interface StartedThrough {
+  readonly apiKeyId: number | null
+  readonly oauthGrantId: number | null
+}
+
+export function startedThrough({
+  kind,
+  credentialId,
+}: Pick<Principal, 'kind' | 'credentialId'>): StartedThrough {
+  return {
+    apiKeyId: kind === 'key' ? credentialId : null,
+    oauthGrantId: kind === 'oauth' ? credentialId : null,
+  }
+}

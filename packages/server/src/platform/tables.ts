@@ -48,6 +48,8 @@ export interface Tables extends AccessTables {
     workspace_id: string
     user_id: string
     api_key_id: number | null
+    oauth_grant_id: number | null
+    allowed_once: Generated<boolean>
     status: ExecutionStatus
     stop_reason: StopReason | null
     error_code: string | null
@@ -222,6 +224,8 @@ export interface Tables extends AccessTables {
     definition_checksum: string
     user_id: string
     api_key_id: number | null
+    oauth_grant_id: number | null
+    allowed_once: Generated<boolean>
     conversation_id: string | null
     source: string
     status: WorkflowRunStatus

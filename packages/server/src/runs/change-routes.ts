@@ -1,7 +1,7 @@
 import { workflowRunRoutes } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import type { Handlers } from '../http/bind-routes.ts'
-import type { Principal } from '../http/principal.ts'
+import { type Principal, startedThrough } from '../http/principal.ts'
 import { createAtOnce } from '../idempotency/idempotency.ts'
 import { type Db, isDatabaseAway } from '../platform/database.ts'
 import { cancelRun } from './cancel.ts'
@@ -73,8 +73,9 @@ export function changeHandlers(parts: RunParts): Handlers<typeof changeRoutes> {
   }
 }
 
-export function launcherOf({ workspaceId, userId, kind, credentialId }: Principal): Launcher {
-  return { workspaceId, userId, apiKeyId: kind === 'key' ? credentialId : null, source: 'api' }
+export function launcherOf(principal: Principal): Launcher {
+  const { workspaceId, userId } = principal
+  return { workspaceId, userId, ...startedThrough(principal), source: 'api' }
 }
 
 /** A failure that is ours comes with the little that can be told about it. */

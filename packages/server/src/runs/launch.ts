@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { checkInputs, type Reuse } from '../graph/graph.ts'
 import { ApiError } from '../http/api-error.ts'
+import type { StartedThrough } from '../http/principal.ts'
 import type { Db } from '../platform/database.ts'
 import { compileFor, resolveWorkflow, runtimeId } from '../workflows/workflows.ts'
 import { announceRun } from './announce.ts'
@@ -15,10 +16,9 @@ export interface Runnable {
   readonly definition: string
 }
 
-export interface Launcher {
+export interface Launcher extends StartedThrough {
   readonly workspaceId: string
   readonly userId: string
-  readonly apiKeyId: number | null
   readonly source: string
   readonly conversationId?: string
 }
@@ -74,7 +74,7 @@ export async function prepareLaunch(
   { slug, definition, definitionId }: Runnable,
   { inputs, parentRunId, reuse }: LaunchWish,
 ): Promise<store.RunRow> {
-  const { workspaceId, userId, apiKeyId, source, conversationId } = launcher
+  const { workspaceId, userId, apiKeyId, oauthGrantId, source, conversationId } = launcher
   const row: store.NewRun = {
     run_id: `run_${randomUUID()}`,
     workspace_id: workspaceId,
@@ -84,6 +84,7 @@ export async function prepareLaunch(
     definition_checksum: createHash('sha256').update(definition).digest('hex'),
     user_id: userId,
     api_key_id: apiKeyId,
+    oauth_grant_id: oauthGrantId,
     conversation_id: conversationId ?? null,
     source,
     inputs: JSON.stringify(inputs),

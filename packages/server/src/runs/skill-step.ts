@@ -23,11 +23,16 @@ export async function beginSkill(
   if (!skill) return { outcome: skillFailed('NOT_FOUND', `The skill "${wish.slug}" is not installed.`) }
   try {
     const executionId = await beginStepExecution(parts, {
-      ...caller,
+      workspaceId: caller.workspaceId,
+      userId: caller.userId,
       skill,
       input: wish.input,
       step: { runId: call.runId, key: call.idempotencyKey, awakeableId },
-      isWanted: async (tx) => (await store.lockRun(tx, call.runId))?.status === 'running',
+      admit: async (tx) => {
+        const run = await store.lockRun(tx, call.runId)
+        if (run?.status !== 'running') return undefined
+        return { apiKeyId: run.api_key_id, oauthGrantId: run.oauth_grant_id }
+      },
     })
     return executionId === undefined ? { outcome: { kind: 'canceled', at: Date.now() } } : { executionId }
   } catch (error) {

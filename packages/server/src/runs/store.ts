@@ -15,6 +15,7 @@ export interface NewRun {
   definition_checksum: string
   user_id: string
   api_key_id: number | null
+  oauth_grant_id: number | null
   conversation_id: string | null
   source: string
   inputs: string
@@ -32,9 +33,11 @@ export async function insertRun(db: Db, row: NewRun, definition: string, places:
       insert into workflow_definitions (checksum, definition) values (${row.definition_checksum}, ${definition})
       on conflict do nothing)
     insert into workflow_runs (run_id, workspace_id, workflow_id, workflow_slug, definition_id, definition_checksum,
-      user_id, api_key_id, conversation_id, source, inputs, parent_run_id, reuse, advancing, status, queued_at)
+      user_id, api_key_id, oauth_grant_id, conversation_id, source, inputs, parent_run_id, reuse, advancing, status,
+      queued_at)
     select ${row.run_id}, ${row.workspace_id}, ${row.workflow_id}, ${row.workflow_slug}, ${row.definition_id},
-      ${row.definition_checksum}, ${row.user_id}, ${row.api_key_id}::bigint, ${row.conversation_id}, ${row.source},
+      ${row.definition_checksum}, ${row.user_id}, ${row.api_key_id}::bigint, ${row.oauth_grant_id}::bigint,
+      ${row.conversation_id}, ${row.source},
       ${row.inputs}::json, ${row.parent_run_id}, ${row.reuse}::json, place.free,
       case when place.free then 'launching' else 'running' end, case when place.free then null else guild_now() end
     from (select may_advance(${row.workspace_id}, ${places}) as free offset 0) place
@@ -65,7 +68,7 @@ export async function findRunById(db: Db, runId: string) {
 export async function lockRun(tx: Tx, runId: string) {
   return tx
     .selectFrom('workflow_runs')
-    .select('status')
+    .select(['status', 'api_key_id', 'oauth_grant_id'])
     .where('run_id', '=', runId)
     .forShare()
     .executeTakeFirst()
