@@ -1,4 +1,5 @@
-import { connect, Opts, SendOpts } from '@restatedev/restate-sdk-clients'
+import { connect, SendOpts } from '@restatedev/restate-sdk-clients'
+import { fetchWithin } from './deadline.ts'
 import type { ExecutionCall, ExecutionService } from './execution-service.ts'
 import type { heartbeat } from './heartbeat.ts'
 import type { AnswerWord, WorkflowService } from './workflow-run.ts'
@@ -28,41 +29,25 @@ export interface EngineClient {
 }
 
 export function createEngineClient(ingressUrl: string): EngineClient {
-  const ingress = connect({ url: ingressUrl, retry: false })
-  const engineAnswers = async () => {
-    const response = await fetch(`${ingressUrl}/restate/health`, {
-      signal: AbortSignal.timeout(answerWithinMs),
-    })
-    return response.ok
-  }
-  const workerAnswers = async () => {
-    const { alive } = await ingress
-      .serviceClient(heartbeatService)
-      .beat(Opts.from({ timeout: answerWithinMs }))
-    return alive
-  }
+  const asking = fetchWithin(answerWithinMs)
+  const soon = connect({ url: ingressUrl, retry: false, fetch: asking })
+  const patient = connect({ url: ingressUrl, retry: false, fetch: fetchWithin(takenWithinMs) })
+  const engineAnswers = async () => (await asking(`${ingressUrl}/restate/health`)).ok
+  const workerAnswers = async () => (await soon.serviceClient(heartbeatService).beat()).alive
   const tell = async (runId: string, handler: 'answer' | 'cancel', parameter: AnswerWord | string) => {
-    const opts = SendOpts.from<AnswerWord | string>({ timeout: takenWithinMs })
-    await ingress.send({ service: workflowService.name, handler, key: runId, parameter, opts })
+    await patient.send({ service: workflowService.name, handler, key: runId, parameter })
   }
   return {
     launchRun: async (runId) => {
-      const { invocationId } = await ingress
-        .workflowClient(workflowService, runId)
-        .workflowSubmit(SendOpts.from({ timeout: takenWithinMs }))
+      const { invocationId } = await patient.workflowClient(workflowService, runId).workflowSubmit()
       return invocationId
     },
     answerRun: (runId, word) => tell(runId, 'answer', word),
     cancelRun: (runId, invocationId) => tell(runId, 'cancel', invocationId),
-    resolveAwakeable: (awakeableId) => ingress.resolveAwakeable(awakeableId, null),
+    resolveAwakeable: (awakeableId) => patient.resolveAwakeable(awakeableId, null),
     runExecution: async (call) => {
-      await ingress.serviceSendClient(executionService).run(
-        call,
-        SendOpts.from({
-          idempotencyKey: `${call.executionRowId}:${call.attempt}`,
-          timeout: answerWithinMs,
-        }),
-      )
+      const idempotencyKey = `${call.executionRowId}:${call.attempt}`
+      await soon.serviceSendClient(executionService).run(call, SendOpts.from({ idempotencyKey }))
     },
     check: async () => {
       const [engine, workers] = await Promise.all([orFalse(engineAnswers()), orFalse(workerAnswers())])

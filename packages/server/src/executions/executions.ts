@@ -2,8 +2,9 @@ import { announceApprovals } from '../approvals/approvals.ts'
 import type { Deps } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Live } from '../live/live.ts'
+import type { Tx } from '../platform/database.ts'
 import { publishEvents } from './event-log.ts'
-import { type Changed, type Ending, endExecution, hasEnded, startQueued } from './lifecycle.ts'
+import { type Changed, type Ending, endExecution, hasEnded, neverBegan, startQueued } from './lifecycle.ts'
 import { type StepExecutionWish, startForStep } from './step-execution.ts'
 import * as store from './store.ts'
 
@@ -66,14 +67,31 @@ async function dispatch(parts: ExecutionParts, row: Pick<store.ExecutionRow, 'id
   await parts.engine.runExecution({ executionRowId: row.id, attempt: row.attempt })
 }
 
-/** The same, for a start that somebody waits for: without the engine the execution ends here, and nothing is charged. */
+/**
+ * The same, for a start that somebody waits for. The answer says what the row says: refused, if it ended here or
+ * elsewhere with no worker ever having it; started otherwise, because word to the engine may have arrived although no
+ * answer did. Where the row can be neither changed nor read the start stands, and the tending brings it to its end.
+ */
 export async function dispatchOrFail(parts: ExecutionParts, { row }: Changed): Promise<void> {
   try {
     await dispatch(parts, row)
   } catch (error) {
-    // The word may have arrived all the same; a worker that comes for it will find it ended.
-    await end(parts, row.id, { status: 'failed', stopReason: 'error', code: 'EXECUTION_FAILED' })
-    throw new ApiError('EXECUTION_FAILED', { cause: error })
+    if (await isRefused(parts, row)) throw new ApiError('EXECUTION_FAILED', { cause: error })
+  }
+}
+
+const refused: Ending = { status: 'failed', stopReason: 'error', code: neverBegan }
+const refusedWithinMs = 2000
+
+async function isRefused(parts: ExecutionParts, { id, attempt }: store.ExecutionRow): Promise<boolean> {
+  try {
+    const only = { attempt, untaken: true, lockWithinMs: refusedWithinMs }
+    const { row, changed } = await end(parts, id, refused, only)
+    return changed !== undefined || row?.error_code === neverBegan
+  } catch (error) {
+    parts.logger.warn({ err: error, execution: id }, 'a start that the engine did not confirm stands for now')
+    const row = await store.findExecutionById(parts.database.db, id).catch(() => undefined)
+    return row?.error_code === neverBegan
   }
 }
 
@@ -85,14 +103,17 @@ export async function end(
   parts: ExecutionParts,
   id: number,
   ending: Ending,
-  only: { attempt?: number; due?: store.Due } = {},
+  only: { attempt?: number; untaken?: boolean; due?: store.Due; lockWithinMs?: number } = {},
 ): Promise<{ row: store.ExecutionRow | undefined; changed: Changed | undefined }> {
-  const outcome = await parts.database.transaction(async (tx) => {
+  const change = async (tx: Tx) => {
     const row = await store.lockExecution(tx, id, only.due)
-    const isOthers = only.attempt !== undefined && only.attempt !== row?.attempt
+    const isOthers =
+      (only.attempt !== undefined && only.attempt !== row?.attempt) ||
+      (only.untaken && row?.worker_id !== null)
     if (!row || hasEnded(row) || isOthers) return { row, changed: undefined }
     return { row, changed: await endExecution(tx, row, ending) }
-  })
+  }
+  const outcome = await parts.database.transaction(change, only)
   if (outcome.changed) {
     announce(parts, outcome.changed)
     await startNext(parts, outcome.changed.row.workspace_id)
@@ -202,7 +223,7 @@ export async function tendExecutions(parts: ExecutionParts): Promise<void> {
 async function endDue(parts: ExecutionParts, id: number, due: store.Due): Promise<void> {
   const row = await store.findExecutionById(parts.database.db, id)
   // A worker that had it is gone with its sandbox; without one, none ever came.
-  const lost = row?.worker_id ? 'SANDBOX_LOST' : 'EXECUTION_FAILED'
+  const lost = row?.worker_id ? 'SANDBOX_LOST' : neverBegan
   const code = { lapsed: lost, overdue: 'EXECUTION_TIMEOUT', forgotten: 'EXECUTION_EXPIRED' }[due]
   await end(parts, id, { status: 'failed', stopReason: 'error', code }, { due })
 }

@@ -3,6 +3,7 @@ import { requestBudget } from '../approvals/approvals.ts'
 import { findRefusal, insufficientCredits, reserve, settle } from '../billing/billing.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { StartedThrough } from '../http/principal.ts'
+import { deleteAnswersOf } from '../idempotency/idempotency.ts'
 import type { Config } from '../platform/config.ts'
 import type { Tx } from '../platform/database.ts'
 import { updateTrace } from '../traces/traces.ts'
@@ -142,6 +143,9 @@ export interface Ending {
   events?: readonly NewEvent[]
 }
 
+/** Why an execution ended that no worker ever had. Nothing was done for it, and nothing is charged. */
+export const neverBegan = 'EXECUTION_FAILED'
+
 /** Call it with the row locked and not ended. */
 export async function endExecution(tx: Tx, row: store.ExecutionRow, ending: Ending): Promise<Changed> {
   const { status, stopReason, code } = ending
@@ -161,6 +165,8 @@ export async function endExecution(tx: Tx, row: store.ExecutionRow, ending: Endi
     summary: ending.summary ?? null,
   }
   await store.updateEnded(tx, row.id, change)
+  // Here and nowhere else: were the record gone while this could still run, a repeat would run it twice.
+  if (code === neverBegan) await deleteAnswersOf(tx, [row.execution_id])
   await noteInTrace(tx, row, status, row.cost_milli_ds)
   const budgetRequest = code === 'KEY_SPEND_LIMIT' ? await askForBudget(tx, row) : undefined
   return { row: { ...row, ...change }, events, budgetRequest }

@@ -5,7 +5,7 @@ import type { Principal } from '../http/principal.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import * as store from './store.ts'
 
-export { deleteForgottenKeys } from './store.ts'
+export { deleteAnswersOf, deleteForgottenKeys } from './store.ts'
 
 interface Created<R extends Route> {
   answer: AnswerOf<R>
@@ -18,8 +18,9 @@ interface Created<R extends Route> {
  * and then finds its answer; a crash takes effect and record away together. A secret is never recorded: the
  * repeat is told which thing it made.
  *
- * What has to follow the transaction is given as `confirm`, also for a repeat. When that fails the effect has come to
- * nothing, and so is the record: who repeats it then tries anew.
+ * What has to follow the transaction is given as `confirm`, also for a repeat. It decides nothing about the record: that
+ * goes only in the transaction that ends what was made before anything came of it (`deleteAnswersOf`), whoever runs it.
+ * So a repeat never does a second time what the first one did, whatever the first one was told.
  */
 export async function createOnce<R extends Route>(
   call: Call<R>,
@@ -34,19 +35,14 @@ export async function createOnce<R extends Route>(
   }
   const principal = call.principal as Principal
   const claim = { caller: `${principal.userId}:${principal.workspaceId}`, ...repeatable }
-  const { answer, resourceId } = await deps.database.transaction(async (tx) => {
+  const { answer } = await deps.database.transaction(async (tx) => {
     if (!(await store.claimKey(tx, claim))) return recall(tx, call.route, claim)
     const created = await effect(tx)
     const kept = call.route.answersSecret ? null : created.answer
     await store.updateAnswer(tx, claim, { answer: kept, resourceId: created.resourceId })
     return created
   })
-  try {
-    await confirm(answer)
-  } catch (error) {
-    await store.deleteAnswer(deps.database.db, claim, resourceId)
-    throw error
-  }
+  await confirm(answer)
   return answer
 }
 

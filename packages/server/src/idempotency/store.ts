@@ -40,18 +40,10 @@ export async function updateAnswer(
     .execute()
 }
 
-/** Unless the key stands for something else by now. */
-export async function deleteAnswer(
-  db: Db,
-  claim: { caller: string; key: string },
-  resourceId: string,
-): Promise<void> {
-  await db
-    .deleteFrom('idempotency_keys')
-    .where('caller', '=', claim.caller)
-    .where('idempotency_key', '=', claim.key)
-    .where('resource_id', '=', resourceId)
-    .execute()
+/** For what ended before anything came of it: whoever repeats the request that made it tries anew. */
+export async function deleteAnswersOf(tx: Tx, resourceIds: readonly string[]): Promise<void> {
+  if (resourceIds.length === 0) return
+  await tx.deleteFrom('idempotency_keys').where('resource_id', 'in', resourceIds).execute()
 }
 
 export async function deleteForgottenKeys(db: Db): Promise<number> {

@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect, type Transaction } from 'kysely'
+import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Logger } from './logger.ts'
 import type { Tables } from './tables.ts'
@@ -106,11 +106,22 @@ export class Database {
     })
   }
 
-  /** Runs the work again when PostgreSQL gave it up for a deadlock or a serialization failure. */
-  async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+  /**
+   * Runs the work again when PostgreSQL gave it up for a deadlock or a serialization failure. With `lockWithinMs` it
+   * fails, as `isPassing` tells, when a lock is not to be had in that time.
+   */
+  async transaction<T>(
+    work: (tx: Tx) => Promise<T>,
+    { lockWithinMs }: { lockWithinMs?: number } = {},
+  ): Promise<T> {
+    const bounded = async (tx: Tx) => {
+      if (lockWithinMs !== undefined)
+        await sql`select set_config('lock_timeout', ${String(lockWithinMs)}, true)`.execute(tx)
+      return work(tx)
+    }
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.db.transaction().execute(work)
+        return await this.db.transaction().execute(bounded)
       } catch (error) {
         if (attempt === 4 || !retryableStates.has(stateOf(error))) throw error
       }

@@ -2,7 +2,8 @@ import { createHash, randomUUID } from 'node:crypto'
 import { checkInputs, type Reuse } from '../graph/graph.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { StartedThrough } from '../http/principal.ts'
-import type { Db } from '../platform/database.ts'
+import { deleteAnswersOf } from '../idempotency/idempotency.ts'
+import type { Db, Tx } from '../platform/database.ts'
 import { compileFor, resolveWorkflow, runtimeId } from '../workflows/workflows.ts'
 import { announceRun } from './announce.ts'
 import { handOver, sendRun } from './queue.ts'
@@ -100,21 +101,56 @@ export async function prepareLaunch(
  * comes here too, and asks twice for one run.
  */
 export async function confirmLaunch(parts: RunParts, runId: string, made?: store.RunRow): Promise<void> {
-  const { db } = parts.database
-  const row = made ?? (await store.findRunById(db, runId))
+  const row = made ?? (await store.findRunById(parts.database.db, runId))
   if (row?.status === 'void' || !row) throw unavailable()
   if (row.status !== 'launching') return
   let launched: Awaited<ReturnType<typeof sendRun>>
   try {
     launched = await sendRun(parts, runId)
   } catch (error) {
-    const voided = await store.claimVoid(db, runId)
-    if (!voided) return
-    await handOver(parts, voided.workspace_id)
+    if (await isLaunched(parts, runId)) return
     throw unavailable(error)
   }
   if (!launched) throw unavailable()
   announceRun(parts, { ...row, status: launched.status })
+}
+
+const takenBackWithinMs = 2000
+
+/**
+ * What the row says of a launch that the engine did not confirm, once it is taken back if nobody has it. As long as that
+ * cannot be known a record of the request stays, and a repeat of it goes on with the same run.
+ */
+async function isLaunched(parts: RunParts, runId: string): Promise<boolean> {
+  const { database, logger } = parts
+  try {
+    const voided = await database.transaction((tx) => voidLaunch(tx, runId), {
+      lockWithinMs: takenBackWithinMs,
+    })
+    if (voided) await handOver(parts, voided.workspace_id)
+  } catch (error) {
+    logger.warn({ err: error, run: runId }, 'a launch that the engine did not confirm was not taken back yet')
+  }
+  const row = await store.findRunById(database.db, runId).catch(() => undefined)
+  return row !== undefined && row.status !== 'launching' && row.status !== 'void'
+}
+
+async function voidLaunch(tx: Tx, runId: string) {
+  const voided = await store.claimVoid(tx, runId)
+  if (voided) await deleteAnswersOf(tx, [runId])
+  return voided
+}
+
+/** Launches that nobody confirmed are void; whoever repeats one launches anew. */
+export async function voidOldLaunches({ database }: RunParts, olderThanSeconds: number): Promise<string[]> {
+  return database.transaction(async (tx) => {
+    const voided = await store.claimOldLaunches(tx, olderThanSeconds)
+    await deleteAnswersOf(
+      tx,
+      voided.map(({ run_id }) => run_id),
+    )
+    return voided.map(({ workspace_id }) => workspace_id)
+  })
 }
 
 function unavailable(cause?: unknown): ApiError {

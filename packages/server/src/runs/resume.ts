@@ -38,7 +38,8 @@ export async function resumeRun(parts: RunParts, row: store.RunRow, wish: Resume
   try {
     await parts.engine.answerRun(row.run_id, { key: answer.key, resumeId: answer.id })
   } catch (error) {
-    const takenBack = await store.claimResumeBack(db, row.run_id, answer.id)
+    // Neither taken nor known to be taken back, the answer stands: the tending tells the engine of it again.
+    const takenBack = await store.claimResumeBack(db, row.run_id, answer.id).catch(() => undefined)
     if (!takenBack) return
     await reopenQuestion(db, row.run_id, answer.key)
     announceRun(parts, { ...resumed, status: 'suspended' })

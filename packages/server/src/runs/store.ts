@@ -103,7 +103,7 @@ export async function claimLaunched(db: Db, runId: string, invocationId: string)
 }
 
 /** Undefined when somebody took it for launched. */
-export async function claimVoid(db: Db, runId: string) {
+export async function claimVoid(db: Tx, runId: string) {
   return db
     .updateTable('workflow_runs')
     .set({ status: 'void', advancing: false })
@@ -113,13 +113,13 @@ export async function claimVoid(db: Db, runId: string) {
     .executeTakeFirst()
 }
 
-export async function claimOldLaunches(db: Db, olderThanSeconds: number) {
+export async function claimOldLaunches(db: Tx, olderThanSeconds: number) {
   return db
     .updateTable('workflow_runs')
     .set({ status: 'void', advancing: false })
     .where('status', '=', 'launching')
     .where('launched_at', '<=', secondsAgo(olderThanSeconds))
-    .returning('workspace_id')
+    .returning(['run_id', 'workspace_id'])
     .execute()
 }
 

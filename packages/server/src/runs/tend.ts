@@ -1,4 +1,5 @@
 import { stopCarrying } from './cancel.ts'
+import { voidOldLaunches } from './launch.ts'
 import { handOver, sendRun } from './queue.ts'
 import type { RunParts } from './run-parts.ts'
 import * as store from './store.ts'
@@ -16,7 +17,7 @@ const stopWithinSeconds = 600
  */
 export async function tendRuns(parts: RunParts): Promise<void> {
   const { db } = parts.database
-  const freed = await store.claimOldLaunches(db, launchWithinSeconds)
+  const freed = await voidOldLaunches(parts, launchWithinSeconds)
   for (const { run_id, resume_id, resume_key } of await store.listUntaken(db, askAgainSeconds, atOnce)) {
     if (resume_id === null || resume_key === null) continue
     await parts.engine.answerRun(run_id, { key: resume_key, resumeId: resume_id }).catch(() => {})
@@ -26,6 +27,5 @@ export async function tendRuns(parts: RunParts): Promise<void> {
   const leaving = { fromSeconds: askAgainSeconds, toSeconds: stopWithinSeconds }
   for (const row of await store.listLeaving(db, leaving, atOnce)) await stopCarrying(parts, row)
   const waiting = await store.listWaitingWorkspaces(db, atOnce)
-  for (const workspaceId of new Set([...waiting, ...freed.map(({ workspace_id }) => workspace_id)]))
-    await handOver(parts, workspaceId)
+  for (const workspaceId of new Set([...waiting, ...freed])) await handOver(parts, workspaceId)
 }
