@@ -169,7 +169,7 @@ export const workflowRunRoutes = defineRoutes({
     creates: true,
     params: Type.Object({ id: Type.String() }),
     optionalBody: true,
-    body: Type.Object({ inputs: Type.Optional(Json) }, { additionalProperties: true }),
+    body: Type.Object({ inputs: Type.Optional(Json) }),
     responses: {
       201: Type.Object({
         runId: Type.String(),

@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, wr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { findBodySpreads } from './support/body-spreads.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
@@ -89,4 +90,43 @@ test('no source file is longer than 400 lines', () => {
     (source) => readFileSync(join(root, source), 'utf8').split('\n').length > 401,
   )
   expect(long).toEqual([])
+})
+
+/** The protocol's library picks what it knows out of the form; what is refused there is its business. */
+const formOfALibrary = 'packages/server/src/oauth/endpoints.ts'
+
+test('no body and no query is handed on as a set of fields that the sender named', () => {
+  const spreads = sourcesBelow('packages/server/src')
+    .filter((source) => !source.endsWith('.test.ts') && source !== formOfALibrary)
+    .flatMap((source) => findBodySpreads(source, readFileSync(join(root, source), 'utf8')))
+  expect(spreads).toEqual([])
+})
+
+test.each([
+  'const handle = async ({ body }) => insert({ ...body, attachments })',
+  'const handle = async (call) => insert({ ...call.body })',
+  'const handle = async (call) => list({ ...call.query, signal })',
+  'const handle = async (call) => list({ ...(call.query ?? {}), signal })',
+  'const handle = async ({ body }) => insert({ ...(wanted ? body : {}) })',
+  'const handle = async ({ body }) => insert({ ...body.events[0] })',
+  'const handle = async ({ body }) => { const wish = body; return insert({ ...wish }) }',
+  'const handle = async ({ body }) => { const { source } = body; return insert({ ...source }) }',
+  'const handle = async ({ body }) => { const { slug, ...rest } = body; return insert(slug, rest) }',
+  'const handle = async ({ body: { slug, ...rest } }) => insert(slug, rest)',
+  'const handle = async ({ body: { source: { type, ...rest } } }) => insert(type, rest)',
+  'function changes({ primary, ...fields }: BodyOf<typeof routes.update>) { return fields }',
+  'function changes(wish: BodyOf<typeof routes.update>) { return { ...wish } }',
+  'const handle = async ({ body }) => insert(Object.assign({}, body))',
+  'const handle = async ({ body }) => insert(Object.fromEntries(Object.entries(body)))',
+])('a planted spread of a body is found: %s', (line) => {
+  expect(findBodySpreads('planted.ts', line)).not.toEqual([])
+})
+
+test.each([
+  'const handle = async ({ body }) => insert({ ...(body.label ? { label: body.label } : {}) })',
+  'const handle = async ({ body }) => insert({ ...toWish(body.input, { maxCost: body.maxCost }) })',
+  'const handle = async ({ body, ...rest }) => insert(rest)',
+  'const program = [...body]',
+])('what names its fields is none: %s', (line) => {
+  expect(findBodySpreads('fine.ts', line)).toEqual([])
 })

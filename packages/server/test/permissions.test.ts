@@ -218,7 +218,8 @@ describe('permission requests', () => {
 
   test('a one_time grant that is bound to a request fits that request only', async () => {
     const { secret } = await newKey(['agent:list'])
-    const body = JSON.stringify({ bio: 'exactly this' })
+    // With a field that nobody reads: what was approved are the bytes.
+    const body = JSON.stringify({ bio: 'exactly this', extra: 1 })
     const bodySha256 = createHash('sha256').update(body).digest('hex')
     const action = { summary: 'set bio', request: { method: 'PATCH', path: '/api/v1/profile', bodySha256 } }
     const asked = await ask('POST', '/agents/request-permission', secret, {
@@ -230,6 +231,7 @@ describe('permission requests', () => {
     const device_auth = await prove(asked.body.request_id)
     await decide(`request-permission/${asked.body.request_id}/approve`, { device_auth })
     expect((await ask('PATCH', '/profile', secret, { bio: 'something else' })).status).toBe(403)
+    expect((await ask('PATCH', '/profile', secret, { bio: 'exactly this' })).status).toBe(403)
     expect((await ask('PATCH', '/profile', secret, body)).status).toBe(200)
     expect((await ask('PATCH', '/profile', secret, body)).status).toBe(403)
   })

@@ -144,12 +144,20 @@ function newAgent(body: BodyOf<typeof agentRoutes.createAgent>): store.NewAgent 
 /** Only what is different from what is there. */
 function changesOf(
   before: store.AgentRow,
-  { primary, ...fields }: BodyOf<typeof agentRoutes.updateAgent>,
+  body: BodyOf<typeof agentRoutes.updateAgent>,
 ): Partial<store.NewAgent> {
-  const wanted = { ...fields, ...(primary === undefined ? {} : { is_primary: primary }) }
-  const same = (key: string, value: unknown) =>
-    JSON.stringify(before[key as keyof store.AgentRow]) === JSON.stringify(value)
-  return Object.fromEntries(Object.entries(wanted).filter(([key, value]) => !same(key, value)))
+  const wanted: { [Column in keyof store.NewAgent]?: store.NewAgent[Column] | undefined } = {
+    name: body.name,
+    description: body.description,
+    instructions: body.instructions,
+    model: body.model,
+    tools: body.tools,
+    skills: body.skills,
+    is_primary: body.primary,
+  }
+  const isNew = ([column, value]: [string, unknown]) =>
+    value !== undefined && JSON.stringify(before[column as keyof store.NewAgent]) !== JSON.stringify(value)
+  return Object.fromEntries(Object.entries(wanted).filter(isNew))
 }
 
 function describeAgent(row: store.AgentRow) {

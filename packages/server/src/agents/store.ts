@@ -58,7 +58,7 @@ export async function lockAgents(tx: Tx, workspaceId: string): Promise<void> {
 export async function insertAgent(db: Db, workspaceId: string, agent: NewAgent) {
   return db
     .insertInto('agents')
-    .values({ workspace_id: workspaceId, ...agent })
+    .values({ ...agent, workspace_id: workspaceId })
     .onConflict((conflict) => conflict.doNothing())
     .returningAll()
     .executeTakeFirst()

@@ -5,8 +5,8 @@ import { type SyncReport, syncCatalog } from './sync.ts'
 /** A repository of skills, or one folder of it; without a ref what it has by default. */
 interface RepositoryWish {
   url: string
-  ref?: string
-  path?: string
+  ref?: string | undefined
+  path?: string | undefined
 }
 
 /** `address`, `address#ref` or `address#ref:folder`, as settings and command lines say it. */

@@ -53,13 +53,17 @@ export function catalogHandlers({ database }: Pick<Deps, 'database'>) {
       }
     },
 
-    syncCatalog: async ({ body: { repository, ...wish }, client, deps, signal }) => {
+    syncCatalog: async ({ body, client, deps, signal }) => {
       const { operatorToken } = deps.config
       if (operatorToken === undefined) throw new ApiError('NOT_FOUND')
       if (!sameSecret(client.bearer, operatorToken)) {
         throw new ApiError('UNAUTHORIZED', { message: 'Send the operator token as a bearer token' })
       }
-      const report = await syncRepository(deps, { url: repository, ...wish }, signal)
+      const report = await syncRepository(
+        deps,
+        { url: body.repository, ref: body.ref, path: body.path },
+        signal,
+      )
       deps.logger.info(report, 'the operator synced a repository into the catalog')
       return report
     },

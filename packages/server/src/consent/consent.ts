@@ -68,8 +68,8 @@ export async function requestPermission(
       ...inSession.filter(({ mode }) => mode === 'session').map(({ scope }) => scope),
     ]
     if (missingScopes(held, [request.scope]).length === 0) return { outcome: 'held', scopes: own.scopes }
-    const { scope, ...rest } = request
-    return ask(tx, key, { kind: 'permission', scopes: [scope], ...rest, action: rest.action ?? null })
+    const { scope, mode, reason, action } = request
+    return ask(tx, key, { kind: 'permission', scopes: [scope], mode, reason, action: action ?? null })
   })
 }
 

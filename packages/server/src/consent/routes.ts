@@ -80,7 +80,10 @@ export function consentHandlers({ check, live, listRunning }: ConsentParts) {
     },
 
     pollConsent: async ({ principal, params, query, deps, signal }) => {
-      const found = await waitForDecision(deps, principal, 'consent', params.consentId, { ...query, signal })
+      const found = await waitForDecision(deps, principal, 'consent', params.consentId, {
+        wait: query.wait,
+        signal,
+      })
       return {
         status: found.state,
         ...(found.state === 'granted' ? { scopes: found.scopes } : {}),
@@ -136,7 +139,7 @@ export function consentHandlers({ check, live, listRunning }: ConsentParts) {
 
     pollPermission: async ({ principal, params, query, deps, signal }) => {
       const found = await waitForDecision(deps, principal, 'permission', params.requestId, {
-        ...query,
+        wait: query.wait,
         signal,
       })
       if (found.state !== 'granted') {
@@ -210,7 +213,7 @@ function pollFacts(kind: 'consent' | 'permission', id: string) {
 }
 
 interface Wait {
-  wait?: number
+  wait?: number | undefined
   signal: AbortSignal
 }
 

@@ -1,5 +1,6 @@
 import { connect, SendOpts } from '@restatedev/restate-sdk-clients'
 import { fetchWithin } from './deadline.ts'
+import { engineId } from './engine-id.ts'
 import type { ExecutionCall, ExecutionService } from './execution-service.ts'
 import type { heartbeat } from './heartbeat.ts'
 import type { AnswerWord, WorkflowService } from './workflow-run.ts'
@@ -35,16 +36,20 @@ export function createEngineClient(ingressUrl: string): EngineClient {
   const engineAnswers = async () => (await asking(`${ingressUrl}/restate/health`)).ok
   const workerAnswers = async () => (await soon.serviceClient(heartbeatService).beat()).alive
   const tell = async (runId: string, handler: 'answer' | 'cancel', parameter: AnswerWord | string) => {
-    await patient.send({ service: workflowService.name, handler, key: runId, parameter })
+    const key = engineId('run', runId)
+    await patient.send({ service: workflowService.name, handler, key, parameter })
   }
   return {
     launchRun: async (runId) => {
-      const { invocationId } = await patient.workflowClient(workflowService, runId).workflowSubmit()
+      const { invocationId } = await patient
+        .workflowClient(workflowService, engineId('run', runId))
+        .workflowSubmit()
       return invocationId
     },
     answerRun: (runId, word) => tell(runId, 'answer', word),
-    cancelRun: (runId, invocationId) => tell(runId, 'cancel', invocationId),
-    resolveAwakeable: (awakeableId) => patient.resolveAwakeable(awakeableId, null),
+    cancelRun: async (runId, invocationId) => tell(runId, 'cancel', engineId('invocation', invocationId)),
+    resolveAwakeable: async (awakeableId) =>
+      patient.resolveAwakeable(engineId('awakeable', awakeableId), null),
     runExecution: async (call) => {
       const idempotencyKey = `${call.executionRowId}:${call.attempt}`
       await soon.serviceSendClient(executionService).run(call, SendOpts.from({ idempotencyKey }))

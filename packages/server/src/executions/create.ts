@@ -10,9 +10,9 @@ import * as store from './store.ts'
 
 export interface ExecutionWish {
   input: string
-  source?: string
-  interface?: string
-  maxCost?: number
+  source?: string | undefined
+  interface?: string | undefined
+  maxCost?: number | undefined
   attachments?: StoredBundle | undefined
   connector?: Readonly<Record<string, unknown>> | undefined
   /** What this is a rerun of; the lineage goes on. */

@@ -40,8 +40,20 @@ export function executionHandlers(parts: ExecutionParts) {
       const attachments = await storeAttachments(deps, principal.workspaceId, body.attachments)
       const made: { changed?: Changed } = {}
       const start = async (tx: Tx) => {
-        const row = await prepareExecution(tx, makerOf(principal), skill, { ...body, attachments })
-        made.changed = await startExecution(tx, deps.config, row, toWish(principal, body.input, body))
+        const row = await prepareExecution(tx, makerOf(principal), skill, {
+          input: body.input,
+          source: body.source,
+          interface: body.interface,
+          maxCost: body.maxCost,
+          connector: body.connector,
+          attachments,
+        })
+        made.changed = await startExecution(
+          tx,
+          deps.config,
+          row,
+          toWish(principal, body.input, { maxCost: body.maxCost }),
+        )
         const executionId = row.execution_id
         return {
           resourceId: executionId,
@@ -72,8 +84,14 @@ export function executionHandlers(parts: ExecutionParts) {
       if (remixed !== undefined) await requireExecution(call, remixed)
       const attachments = await storeAttachments(deps, principal.workspaceId, body.attachments)
       return createOnce(call, async (tx) => {
-        const wish = { ...body, input, attachments, traceId: session?.traceId }
-        const row = await prepareExecution(tx, makerOf(principal), skill, wish)
+        const row = await prepareExecution(tx, makerOf(principal), skill, {
+          input,
+          source: body.source,
+          interface: body.interface,
+          maxCost: body.maxCost,
+          attachments,
+          traceId: session?.traceId,
+        })
         const answer = { id: row.execution_id, skill_slug: skill.slug, skill_name: skill.name }
         return { resourceId: row.execution_id, answer: { ...answer, status: 'idle' as const } }
       })
@@ -118,10 +136,11 @@ export function executionHandlers(parts: ExecutionParts) {
     },
 
     postExecutionEvents: async (call) => {
-      const { principal, body, deps } = call
+      const { principal, deps } = call
+      const { events, ifBusy, maxCost } = call.body
       const row = await requireExecution(call, call.params.executionId)
       await call.requireScopes([`tool:execute:${row.skill_slug}`])
-      const event = body.events[0]
+      const event = events[0]
       if (event?.type !== 'user.message') {
         const { changed } = await cancel(parts, row.id)
         if (!changed) throw ended(row)
@@ -131,13 +150,13 @@ export function executionHandlers(parts: ExecutionParts) {
       await countStart(call)
       const text = joinInput(row.input_text, event.content.map((block) => block.text).join('\n'))
       requireSmallInput(text)
-      const changed = await withRetries(body.ifBusy, () =>
+      const changed = await withRetries(ifBusy, () =>
         deps.database.transaction(async (tx) => {
           const held = await store.lockExecution(tx, row.id)
           if (!held || hasEnded(held)) throw ended(row)
           if (held.status === 'working' || held.queued_at !== null) throw startedBefore()
           return startExecution(tx, deps.config, held, {
-            ...toWish(principal, text, body),
+            ...toWish(principal, text, { ifBusy, maxCost }),
             content: event.content,
           })
         }),
@@ -154,8 +173,17 @@ export function executionHandlers(parts: ExecutionParts) {
       const skill = await requireSkill(call, parent.skill_slug)
       const made: { changed?: Changed } = {}
       const start = async (tx: Tx) => {
-        const row = await prepareExecution(tx, makerOf(principal), skill, { ...body, parent })
-        made.changed = await startExecution(tx, deps.config, row, toWish(principal, body.input, body))
+        const row = await prepareExecution(tx, makerOf(principal), skill, {
+          input: body.input,
+          maxCost: body.maxCost,
+          parent,
+        })
+        made.changed = await startExecution(
+          tx,
+          deps.config,
+          row,
+          toWish(principal, body.input, { maxCost: body.maxCost }),
+        )
         return {
           resourceId: row.execution_id,
           answer: {
@@ -228,12 +256,12 @@ function makerOf(principal: Principal): Maker {
 function toWish(
   principal: Principal,
   text: string,
-  body: Pick<BodyOf<(typeof executionRoutes)['postExecutionEvents']>, 'ifBusy' | 'maxCost'>,
+  { ifBusy, maxCost }: { ifBusy?: StartWish['ifBusy'] | undefined; maxCost: number | undefined },
 ): StartWish {
-  const maxCostMilliDs = body.maxCost === undefined ? null : Math.round(body.maxCost * 1000)
+  const maxCostMilliDs = maxCost === undefined ? null : Math.round(maxCost * 1000)
   const content = [{ type: 'text' as const, text }]
   const through = startedThrough(principal)
-  return { text, content, ifBusy: body.ifBusy ?? 'reject', maxCostMilliDs, through }
+  return { text, content, ifBusy: ifBusy ?? 'reject', maxCostMilliDs, through }
 }
 
 /** What an execution was made with and what it is told when it starts, once when both are the same. */

@@ -29,7 +29,7 @@ export async function startForStep(
   { database, config }: Pick<Deps, 'database' | 'config'>,
   wish: StepExecutionWish,
 ): Promise<{ row: store.ExecutionRow; changed?: Changed } | undefined> {
-  const found = await store.findByStepKey(database.db, wish.step.key)
+  const found = await store.findByStepKey(database.db, wish.workspaceId, wish.step)
   if (found) return { row: found }
   const start = () =>
     database.transaction(async (tx) => {

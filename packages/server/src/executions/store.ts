@@ -53,8 +53,14 @@ export async function findExecutionById(db: Db, id: number) {
 }
 
 /** What an earlier try of the same attempt of a workflow's step began. */
-export async function findByStepKey(db: Db, stepKey: string) {
-  return db.selectFrom('executions').selectAll().where('step_key', '=', stepKey).executeTakeFirst()
+export async function findByStepKey(db: Db, workspaceId: string, step: { runId: string; key: string }) {
+  return db
+    .selectFrom('executions')
+    .selectAll()
+    .where('step_key', '=', step.key)
+    .where('workflow_run_id', '=', step.runId)
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst()
 }
 
 /** Undefined when nobody works on it now. */

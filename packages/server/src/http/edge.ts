@@ -111,7 +111,7 @@ const corsHeaders = {
   vary: 'origin',
   'cross-origin-resource-policy': 'cross-origin',
   'access-control-expose-headers':
-    'x-request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after',
+    'x-request-id, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-ignored-fields, retry-after',
 }
 
 function isPreflight(request: FastifyRequest): boolean {

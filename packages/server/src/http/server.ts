@@ -2,8 +2,6 @@ import { createHash, type Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { bundleLimits, fullAccess } from '@guildhall/contract'
-import { Ajv } from 'ajv'
-import addFormatsModule from 'ajv-formats'
 import fastify, {
   type FastifyInstance,
   type FastifyReply,
@@ -33,6 +31,7 @@ import { observe } from './observe.ts'
 import type { Principal } from './principal.ts'
 import type { RawRoute } from './raw-route.ts'
 import { registerRawRoutes } from './raw-routes.ts'
+import { compileParts, type RequestParts, validatorFor } from './request-parts.ts'
 import { isSocketUpgrade, type SocketDoor, serveSockets } from './socket.ts'
 
 declare module 'fastify' {
@@ -151,6 +150,7 @@ function register(app: FastifyInstance, edge: EdgeContext, bound: BoundRoute): v
   const { route } = bound
   const statuses = Object.keys(route.responses).map(Number)
   const onlyStatus = statuses.length === 1 ? statuses[0] : undefined
+  const partsOf = compileParts(route)
   app.route({
     method: route.method,
     url: route.path,
@@ -171,7 +171,9 @@ function register(app: FastifyInstance, edge: EdgeContext, bound: BoundRoute): v
       done()
     },
     handler: async (request, reply) => {
-      const answer = await bound.handler(toCall(edge, bound, request, reply))
+      const parts = partsOf(request)
+      if (parts.ignored !== undefined) reply.header('x-ignored-fields', parts.ignored)
+      const answer = await bound.handler(toCall(edge, bound, parts, request, reply))
       if (route.answers === 'redirect') return reply.redirect((answer as { location: string }).location, 302)
       if (route.answers === 'text') return reply.type('text/plain; version=0.0.4; charset=utf-8').send(answer)
       if (route.answers === 'file') return sendFile(reply, answer as FileAnswer)
@@ -197,14 +199,20 @@ function sendFile(reply: FastifyReply, file: FileAnswer) {
     .send(stream)
 }
 
-function toCall(edge: EdgeContext, bound: BoundRoute, request: FastifyRequest, reply: FastifyReply): Call {
+function toCall(
+  edge: EdgeContext,
+  bound: BoundRoute,
+  { query, body }: RequestParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Call {
   const { deps } = edge
   const { route } = bound
   return {
     route,
     params: request.params as never,
-    query: request.query as never,
-    body: request.body as never,
+    query: query as never,
+    body: body as never,
     principal: request.principal as never,
     client: {
       address: request.ip,
@@ -280,20 +288,6 @@ function readRepeatable({ route }: BoundRoute, request: FastifyRequest) {
 function headerText(header: string | string[] | undefined): string | undefined {
   return typeof header === 'string' ? header : undefined
 }
-
-/**
- * Bodies are taken as they are: nothing is coerced, dropped or filled in. Only what had to travel as text in an
- * address may be read as a number or a boolean.
- */
-function validatorFor(httpPart: string | undefined): Ajv {
-  return httpPart === 'querystring' ? addressValidator : bodyValidator
-}
-
-// The package is CommonJS; its callable stands behind `default` for the types and at run time alike.
-const addFormats = addFormatsModule as unknown as (ajv: Ajv, formats: string[]) => Ajv
-const formats = ['date-time', 'uuid']
-const bodyValidator = addFormats(new Ajv({ allErrors: false, strict: false }), formats)
-const addressValidator = addFormats(new Ajv({ allErrors: false, strict: false, coerceTypes: true }), formats)
 
 // PostgreSQL keeps no NUL in text. An even number of backslashes in front is a text that only speaks of one.
 const escapedNul = /(?<!\\)(?:\\\\)*\\u0000/

@@ -19,6 +19,13 @@ interface SignInNote {
   salt: string
 }
 
+/** With what the identity provider sends the browser back. */
+interface ProviderAnswer {
+  readonly state: string
+  readonly code?: string
+  readonly iss?: string
+}
+
 const purpose = 'sign-in'
 const noteValidMs = 10 * 60 * 1000
 const providerTimeoutSeconds = 5
@@ -67,12 +74,13 @@ export class SignIn {
     return note && Date.now() - note.startedAt < noteValidMs ? note : undefined
   }
 
-  async finish(note: SignInNote, query: Readonly<Record<string, string>>): Promise<Identity> {
+  async finish(note: SignInNote, { state, code, iss }: ProviderAnswer): Promise<Identity> {
     const provider = this.#provider(note.provider)
     const configuration = await this.#discover(provider)
-    const state = query['state'] ?? ''
     const returnedTo = new URL(this.#callbackUrl)
-    for (const [name, value] of Object.entries(query)) returnedTo.searchParams.set(name, value)
+    returnedTo.searchParams.set('state', state)
+    if (code !== undefined) returnedTo.searchParams.set('code', code)
+    if (iss !== undefined) returnedTo.searchParams.set('iss', iss)
     const tokens = await oidc
       .authorizationCodeGrant(configuration, returnedTo, {
         pkceCodeVerifier: derived(this.#config.signingKeys, 'pkce', state),

@@ -61,8 +61,8 @@ async function bounded<T>(
 
 interface GitSource {
   url: string
-  ref?: string
-  path?: string
+  ref?: string | undefined
+  path?: string | undefined
 }
 
 /**
