@@ -102,6 +102,8 @@ export const executionRoutes = defineRoutes({
       }),
     },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'INSUFFICIENT_CREDITS', 'EXECUTION_RUNNING', 'EXECUTION_FAILED'],
+    // While the skill itself is being installed or removed.
+    alsoStatus: { EXECUTION_RUNNING: 409 },
   },
   createExecution: {
     method: 'POST',

@@ -1,4 +1,6 @@
-import { errorTable } from './errors.ts'
+import type { TObject, TSchema } from 'typebox'
+import { type ErrorCode, errorTable } from './errors.ts'
+import { protocolPaths } from './openapi-protocols.ts'
 import type { Route, Routes } from './route.ts'
 
 const errorBody = {
@@ -9,12 +11,33 @@ const errorBody = {
       type: 'object',
       required: ['code', 'message'],
       properties: {
-        code: { type: 'string' },
+        type: { type: 'string', description: 'rate_limit_error, with RATE_LIMITED' },
+        code: { type: 'string', enum: Object.keys(errorTable) },
         message: { type: 'string' },
         details: { type: 'object' },
       },
     },
   },
+}
+
+/** What the routes that start skills answer for failures of the start itself. */
+const flatErrorBody = {
+  type: 'object',
+  required: ['error', 'message'],
+  properties: { error: { type: 'string', enum: Object.keys(errorTable) }, message: { type: 'string' } },
+}
+
+const answerOf = (...names: string[]) => {
+  const [only, ...more] = names.map((name) => ({ $ref: `#/components/schemas/${name}` }))
+  const schema = more.length === 0 ? only : { anyOf: [only, ...more] }
+  return { description: 'Refused', content: { 'application/json': { schema } } }
+}
+
+/** How a refusal is written: in the envelope, flat, or, where codes of one status differ, either way. */
+const refusals = {
+  Error: answerOf('Error'),
+  FlatError: answerOf('FlatError'),
+  EitherError: answerOf('Error', 'FlatError'),
 }
 
 const credentials = {
@@ -34,9 +57,10 @@ export function openApiDocument(routes: Routes, version: string): Record<string,
   return {
     openapi: '3.1.0',
     info: { title: 'Guildhall', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
-    paths,
+    paths: { ...paths, ...protocolPaths },
     components: {
-      schemas: { Error: errorBody },
+      schemas: { Error: errorBody, FlatError: flatErrorBody },
+      responses: refusals,
       securitySchemes: {
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
         authToken: { type: 'apiKey', in: 'header', name: 'x-auth-token' },
@@ -65,7 +89,7 @@ function operation(operationId: string, route: Route) {
       ? {
           requestBody: {
             required: !route.optionalBody,
-            content: { 'application/json': { schema: route.body } },
+            content: bodiesOf(route),
           },
         }
       : {}),
@@ -106,19 +130,57 @@ function responsesOf(route: Route) {
             content: { [mediaType]: { schema } },
           }
   }
-  for (const code of edgeErrors(route)) {
-    const { status, message } = errorTable[code]
-    answers[status] ??= {
-      description: message,
-      content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-    }
+  for (const [status, codes] of refusalsOf(route)) {
+    if (answers[status]) continue
+    const flat = codes.filter((code) => route.flatErrors?.includes(code))
+    const shape = flat.length === 0 ? 'Error' : flat.length === codes.length ? 'FlatError' : 'EitherError'
+    const odd = route.oddRefusals?.[status]
+    const usual = { $ref: `#/components/responses/${shape}`, description: codes.join(', ') }
+    answers[status] = odd ? eitherOf(odd, codes) : usual
   }
   return answers
 }
 
-/** What the edge itself may answer on top of what the route declares. */
-function edgeErrors(route: Route) {
-  const guarded = route.audience === 'public' ? [] : (['UNAUTHORIZED', 'FORBIDDEN'] as const)
-  const limited = route.limits.length > 0 ? (['RATE_LIMITED', 'SERVICE_UNAVAILABLE'] as const) : []
-  return [...route.errors, ...guarded, ...limited]
+function eitherOf(odd: TSchema, codes: readonly ErrorCode[]) {
+  const schema = { anyOf: [{ $ref: '#/components/schemas/Error' }, odd] }
+  return { description: codes.join(', '), content: { 'application/json': { schema } } }
+}
+
+/** The codes a route may answer, by status. */
+function refusalsOf(route: Route): Map<number, ErrorCode[]> {
+  const byStatus = new Map<number, ErrorCode[]>()
+  const add = (status: number, code: ErrorCode) => {
+    const codes = byStatus.get(status) ?? []
+    if (!codes.includes(code)) byStatus.set(status, [...codes, code])
+  }
+  for (const code of [...route.errors, ...edgeErrors(route)]) {
+    add(errorTable[code].status, code)
+    const other = route.alsoStatus?.[code]
+    if (other !== undefined) add(other, code)
+  }
+  return byStatus
+}
+
+/** What may be answered before or around a handler, on top of what the route declares. */
+function edgeErrors(route: Route): ErrorCode[] {
+  if (route.limits.length === 0) return []
+  return [
+    'INVALID_INPUT',
+    ...(route.audience === 'public' ? [] : (['UNAUTHORIZED', 'FORBIDDEN'] as const)),
+    ...(route.creates ? (['CONFLICT'] as const) : []),
+    'RATE_LIMITED',
+    'INTERNAL_ERROR',
+    'SERVICE_UNAVAILABLE',
+  ]
+}
+
+/** A form has the text fields of the JSON body, and its files instead of their contents. */
+function bodiesOf({ body, uploads }: Route) {
+  const asJson = { 'application/json': { schema: body } }
+  if (!uploads) return asJson
+  const { files: _files, ...fields } = (body as TObject).properties
+  const binary = { type: 'string', format: 'binary' }
+  const properties = { ...fields, 'files[]': { type: 'array', items: binary }, bundle: binary }
+  const { required } = body as TObject
+  return { ...asJson, 'multipart/form-data': { schema: { type: 'object', required, properties } } }
 }

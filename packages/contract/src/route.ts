@@ -42,6 +42,10 @@ export interface Route {
   readonly uploads?: true
   /** Where the common limit of a body is too small. */
   readonly bodyLimitBytes?: number
+  /** Where the interface gives a code another status here, beside its usual one. */
+  readonly alsoStatus?: Readonly<Partial<Record<ErrorCode, number>>>
+  /** Refusals that look like nothing else, by status; others of the same status are written as usual. */
+  readonly oddRefusals?: Readonly<Record<number, TSchema>>
   /** Codes that this route writes flat: `{ error: "<CODE>", message, …details }`. */
   readonly flatErrors?: readonly ErrorCode[]
   /**

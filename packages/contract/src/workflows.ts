@@ -160,6 +160,15 @@ export const workflowRoutes = defineRoutes({
 })
 
 /** Of runs. Another table only because two features serve them. */
+const AlreadyFinished = Type.Object(
+  {
+    cancelled: Type.Literal(true),
+    error: Type.String({ description: 'Workflow run is already <status>' }),
+    code: Type.Literal('NOT_SUSPENDED'),
+  },
+  { description: 'Of a run that has ended' },
+)
+
 export const workflowRunRoutes = defineRoutes({
   launchWorkflow: {
     ...runs,
@@ -227,6 +236,7 @@ export const workflowRunRoutes = defineRoutes({
       'RESUME_IN_PROGRESS',
       'RESUME_FAILED',
     ],
+    oddRefusals: { 409: AlreadyFinished },
   },
   cancelWorkflowRun: {
     ...runs,

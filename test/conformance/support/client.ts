@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { inject, vi } from 'vitest'
+import { requireDocumented } from './documented.ts'
 
 export interface Answer<Body = unknown> {
   status: number
@@ -60,6 +61,7 @@ export function newCaller(options: { headers?: Record<string, string>; address?:
     const headers = { ...options.headers, ...given.headers }
     for (;;) {
       const answer = await sendOnce<Body>(method, urlOf(path), { ...given, headers }, address)
+      requireDocumented(method, urlOf(path), answer)
       const isPublic = !headers['x-api-key'] && !headers['x-auth-token']
       if (ownAddresses || given.impatient || !isPublic || answer.status !== 429) return answer
       await pause(Number(answer.headers['retry-after'] ?? 1) * 1000)

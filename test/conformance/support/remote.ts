@@ -32,7 +32,8 @@ export async function openRemote(dir: string): Promise<Remote> {
     if (slug === undefined) return false
     const bundle = join(folder, `${slug}.zip`)
     const answer = () => response.setHeader('x-commit-hash', registryCommit).end(readFileSync(bundle))
-    if (slug.startsWith(slowPrefix)) void until(() => existsSync(bundle), 20_000).then(answer)
+    if (slug.startsWith(slowPrefix))
+      void until(() => existsSync(bundle), 20_000).then(answer, () => response.destroy())
     else answer()
     return true
   }

@@ -1,0 +1,157 @@
+/**
+ * Addresses whose shapes other documents prescribe, or that carry their credential in themselves: they are no routes
+ * of the contract, and stand in the OpenAPI document as they are here.
+ */
+
+const text = { type: 'string' }
+const parameter = (
+  name: string,
+  where: 'query' | 'path' | 'header',
+  description: string,
+  required = false,
+) => ({
+  name,
+  in: where,
+  required,
+  description,
+  schema: text,
+})
+const json = (schema: object) => ({ content: { 'application/json': { schema } } })
+const page = (description: string) => ({ description, content: { 'text/html': { schema: text } } })
+const oauthError = {
+  description: 'An error of RFC 6749 or RFC 7009',
+  ...json({
+    type: 'object',
+    required: ['error'],
+    properties: { error: text, error_description: text },
+  }),
+}
+const oauthErrors = { 400: oauthError, 401: oauthError, 429: oauthError, 503: oauthError }
+
+const tokenFields = {
+  type: 'object',
+  required: ['grant_type'],
+  properties: {
+    grant_type: { type: 'string', enum: ['authorization_code', 'refresh_token'] },
+    code: text,
+    redirect_uri: text,
+    code_verifier: { type: 'string', description: 'PKCE (S256); required of apps without a secret' },
+    refresh_token: text,
+    scope: text,
+    client_id: text,
+    client_secret: text,
+  },
+}
+const revokeFields = {
+  type: 'object',
+  required: ['token'],
+  properties: { token: text, token_type_hint: text, client_id: text, client_secret: text },
+}
+const asFormOrJson = (schema: object) => ({
+  required: true,
+  content: { 'application/x-www-form-urlencoded': { schema }, 'application/json': { schema } },
+})
+const metadata = (operationId: string, summary: string) => ({
+  get: {
+    operationId,
+    summary,
+    tags: ['oauth'],
+    security: [],
+    responses: { 200: { description: 'Success', ...json({ type: 'object' }) } },
+  },
+})
+
+export const protocolPaths = {
+  '/oauth/authorize': {
+    get: {
+      operationId: 'oauthAuthorize',
+      summary: 'Ask the person to let an app act for them; ends at the redirect address with a code',
+      tags: ['oauth'],
+      security: [],
+      parameters: [
+        parameter('response_type', 'query', 'code', true),
+        parameter('client_id', 'query', 'The app', true),
+        parameter('redirect_uri', 'query', 'One of the registered addresses, exactly', true),
+        parameter('scope', 'query', 'Separated by blanks'),
+        parameter('state', 'query', 'Comes back as it was sent'),
+        parameter('code_challenge', 'query', 'PKCE; required of apps without a secret'),
+        parameter('code_challenge_method', 'query', 'S256'),
+      ],
+      responses: {
+        303: {
+          description: 'To the consent page, or back to the app',
+          headers: { location: { schema: text } },
+        },
+        400: page('The app or its address is unknown; nothing is sent there'),
+        429: page('Too many requests'),
+        503: page('A part of the service is away'),
+      },
+    },
+  },
+  '/oauth/token': {
+    post: {
+      operationId: 'oauthToken',
+      summary: 'Exchange a code, once, or a refresh token, once, for tokens',
+      tags: ['oauth'],
+      security: [],
+      requestBody: asFormOrJson(tokenFields),
+      responses: {
+        200: {
+          description: 'Success',
+          ...json({
+            type: 'object',
+            required: ['access_token', 'token_type', 'expires_in', 'scope'],
+            properties: {
+              access_token: text,
+              token_type: { const: 'Bearer' },
+              expires_in: { type: 'integer' },
+              refresh_token: text,
+              scope: text,
+            },
+          }),
+        },
+        ...oauthErrors,
+      },
+    },
+  },
+  '/oauth/revoke': {
+    post: {
+      operationId: 'oauthRevoke',
+      summary: 'End a token; answers alike whether or not there was one',
+      tags: ['oauth'],
+      security: [],
+      requestBody: asFormOrJson(revokeFields),
+      responses: { 200: { description: 'Success' }, ...oauthErrors },
+    },
+  },
+  '/.well-known/oauth-authorization-server': metadata('oauthServerMetadata', 'RFC 8414'),
+  '/.well-known/oauth-protected-resource': metadata('oauthResourceMetadata', 'RFC 9728'),
+  '/api/v1/executions/{executionId}/stream': {
+    get: {
+      operationId: 'streamExecution',
+      summary:
+        'The events of an execution, from any place on, at the signed address that stream-token answers',
+      tags: ['executions'],
+      security: [],
+      parameters: [
+        parameter('executionId', 'path', 'The execution', true),
+        parameter('token', 'query', 'The signature; opens the stream for a minute', true),
+        parameter('lastSeq', 'query', 'Only events after this sequence'),
+        parameter('deltas', 'query', '1: also parts of texts as they come, which are never repeated'),
+        parameter('Last-Event-ID', 'header', 'As lastSeq; the higher of both counts'),
+      ],
+      responses: {
+        200: {
+          description:
+            'One frame per event: its sequence as id, the event as data. Ends after session.status_idle.',
+          content: { 'text/event-stream': { schema: text } },
+        },
+        400: { $ref: '#/components/responses/Error' },
+        401: { $ref: '#/components/responses/Error' },
+        404: { $ref: '#/components/responses/Error' },
+        429: { $ref: '#/components/responses/Error' },
+        503: { $ref: '#/components/responses/Error' },
+      },
+    },
+  },
+}
