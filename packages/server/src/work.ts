@@ -13,7 +13,7 @@ export interface Work {
   readonly engineWork: EngineWork
   readonly tending: Tending[]
   readonly sweeps: Sweep[]
-  /** Throws with what to do when this host cannot keep skills apart from itself. */
+  /** Throws with what to do when this host cannot keep skills and expressions apart from itself. */
   check(): Promise<void>
   /** Waits for what is under way; what lasts longer ends as lost. */
   drain(): Promise<void>
@@ -26,10 +26,11 @@ export function createWork(deps: Deps): Work {
   const live = new Live(deps, { key: nobody, session: nobody, oauth: nobody })
   const parts: ExecutionParts = { ...deps, live }
   const models = createModels(deps.config.models)
+  const toolbox = createToolbox(deps)
   const runs = {
     ...parts,
     models,
-    toolbox: createToolbox(deps),
+    toolbox,
     definitions: new PinnedDefinitions(deps.database),
   }
   const sandboxes = createSandboxDriver(deps.config.sandbox)
@@ -54,6 +55,7 @@ export function createWork(deps: Deps): Work {
     sweeps: [{ table: 'sandboxes', run: sweepSandboxes }],
     check: async () => {
       await sandboxes.check()
+      await toolbox.check()
       await sweepSandboxes()
     },
     drain: () => runner.close(deps.config.drainMs),

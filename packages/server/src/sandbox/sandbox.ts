@@ -4,6 +4,7 @@ import { createDriver } from './driver.ts'
 import { createOciRuntime } from './oci.ts'
 import type { SandboxConfig, SandboxDriver } from './port.ts'
 
+export { listSights } from './host-view.ts'
 export type {
   CommandResult,
   Sandbox,

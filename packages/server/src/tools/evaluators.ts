@@ -1,110 +1,81 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { createRequire } from 'node:module'
-import { dirname } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { availableParallelism } from 'node:os'
 import type { Evaluated, Evaluation } from './evaluation.ts'
+import { type EvaluatorProcess, startEvaluator } from './evaluator-process.ts'
+import { walledCommand } from './evaluator-walls.ts'
+import { FairPlaces } from './fair-places.ts'
 
-const program = fileURLToPath(new URL('./evaluator.ts', import.meta.url))
-const library = dirname(createRequire(import.meta.url).resolve('jsonata/package.json'))
-
-/** More would only take the processor from each other. */
-const mostAtOnce = 2
-const memoryMib = 128
+/** More than the processors, so that a workspace that keeps its share of places busy leaves some to the others. */
+const placesAtOnce = Math.max(4, availableParallelism() * 2)
+const placesPerWorkspace = placesAtOnce / 2
+/** Started ahead, so that an evaluation need not wait for a start. */
+const spares = 4
+const maxDataChars = 10_485_760
 const maxResultChars = 1_000_000
-/** For the message to travel, before the process is taken for stuck. */
+/** A character is up to three bytes, or six where it is escaped; the result is escaped once more on its way. */
+const maxAnswerBytes = maxResultChars * 12
+/** For the answer to travel, before the process is taken for stuck. */
 const graceMs = 500
-/** What a process needs to start on a busy machine; not counted as the expression's time. */
-const startMs = 10_000
 
-type Evaluate = (wish: Pick<Evaluation, 'expression' | 'data'>, signal: AbortSignal) => Promise<unknown>
+interface Wish extends Pick<Evaluation, 'expression' | 'data'> {
+  readonly workspaceId: string
+}
+
+export interface Evaluators {
+  evaluate(wish: Wish, signal: AbortSignal): Promise<unknown>
+  /** Throws with what to do when this host cannot keep expressions apart. */
+  check(): Promise<void>
+}
 
 /**
- * Evaluates JSONata apart from this process: what loops is killed, what eats memory dies alone, and this event loop
- * goes on in the meantime. Processes are started when they are first needed, and used again.
+ * Evaluates JSONata apart from this process, and every expression apart from every other: a process that has run one
+ * is ended, and nothing of it is left for the next. What loops is killed, what eats memory dies alone. Nothing is
+ * started before the first is wanted.
  */
-export function openEvaluators(timeoutMs: number): Evaluate {
-  const idle = new Set<ChildProcess>()
-  const waiting: (() => void)[] = []
-  let busy = 0
+export function openEvaluators(timeoutMs: number): Evaluators {
+  const places = new FairPlaces(placesAtOnce, placesPerWorkspace)
+  const cpuSeconds = Math.ceil((timeoutMs + graceMs) / 1000) * 2 + 2
+  const fresh: Promise<EvaluatorProcess>[] = []
+  let command: ReturnType<typeof walledCommand> | undefined
 
-  const take = async (): Promise<ChildProcess> => {
-    const [rested] = idle
-    if (!rested) return start((child) => idle.delete(child))
-    idle.delete(rested)
-    rested.channel?.ref()
-    return rested
+  const start = async () => {
+    command ??= walledCommand(cpuSeconds)
+    return startEvaluator(await command)
   }
-  const evaluate = async (evaluation: Evaluation, signal: AbortSignal): Promise<Evaluated> => {
-    const child = await take()
-    try {
-      const answer = nextMessage(child, timeoutMs + graceMs, signal)
-      child.send(evaluation)
-      const evaluated = (await answer) as Evaluated
-      // At rest it must not keep this process from ending.
-      child.channel?.unref()
-      idle.add(child)
-      return evaluated
-    } catch (error) {
-      child.kill('SIGKILL')
-      throw error
+  const startAhead = () => {
+    while (fresh.length < spares) {
+      const starting = start()
+      // Whoever takes it starts another one and is told why that fails.
+      starting.catch(() => {})
+      fresh.push(starting)
     }
   }
+  const take = async (): Promise<EvaluatorProcess> => {
+    const spare = await fresh.shift()?.catch(() => undefined)
+    return spare?.alive ? spare : start()
+  }
 
-  return async (wish, signal) => {
-    if (busy === mostAtOnce) await new Promise<void>((free) => waiting.push(free))
-    else busy++
+  const evaluate = async ({ workspaceId, expression, data }: Wish, signal: AbortSignal) => {
+    const question = JSON.stringify({ expression, data, timeoutMs, maxChars: maxResultChars })
+    if (question.length > maxDataChars) throw new Error(`The data has more than ${maxDataChars} characters.`)
+    const leave = await places.take(workspaceId, signal)
     try {
-      signal.throwIfAborted()
-      const evaluated = await evaluate({ ...wish, timeoutMs, maxChars: maxResultChars }, signal)
+      const late = `The expression takes more than ${timeoutMs} ms.`
+      const bounds = { withinMs: timeoutMs + graceMs, late, maxBytes: maxAnswerBytes, signal }
+      const answer = (await take()).ask(question, bounds)
+      // Only now: starting takes time that this one would wait for.
+      startAhead()
+      const evaluated: Evaluated = JSON.parse(await answer)
       if ('problem' in evaluated) throw new Error(`The expression fails: ${evaluated.problem}.`)
       return JSON.parse(evaluated.text)
     } finally {
-      // The place goes on to whoever waits longest, without becoming free in between.
-      const next = waiting.shift()
-      if (next) next()
-      else busy--
+      leave()
     }
   }
-}
 
-async function start(onEnd: (child: ChildProcess) => void): Promise<ChildProcess> {
-  const child = fork(program, [], {
-    env: {},
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    execArgv: [
-      '--permission',
-      `--allow-fs-read=${dirname(program)}/*`,
-      `--allow-fs-read=${library}/*`,
-      `--max-old-space-size=${memoryMib}`,
-    ],
-  })
-  child.unref()
-  child.once('exit', () => onEnd(child))
-  try {
-    await nextMessage(child, startMs)
-    return child
-  } catch (error) {
-    child.kill('SIGKILL')
-    throw error
+  return {
+    evaluate,
+    check: async () => {
+      await evaluate({ workspaceId: '', expression: '1 + 1', data: null }, AbortSignal.timeout(60_000))
+    },
   }
-}
-
-function nextMessage(child: ChildProcess, withinMs: number, signal?: AbortSignal): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const settle = (act: () => void) => () => {
-      clearTimeout(timer)
-      child.off('message', heard)
-      child.off('exit', died)
-      signal?.removeEventListener('abort', aborted)
-      act()
-    }
-    const fail = (error: Error) => settle(() => reject(error))
-    const heard = (message: unknown) => settle(() => resolve(message))()
-    const died = fail(new Error('The evaluation ended early; the expression may need too much memory.'))
-    const aborted = () => settle(() => reject(signal?.reason))()
-    const timer = setTimeout(fail(new Error(`The expression takes more than ${withinMs} ms.`)), withinMs)
-    child.once('message', heard)
-    child.once('exit', died)
-    signal?.addEventListener('abort', aborted)
-  })
 }

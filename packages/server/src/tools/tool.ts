@@ -32,6 +32,8 @@ export interface Tool {
   run(input: unknown, call: ToolCall): Promise<ToolResult>
   /** What is wrong with an answer to a suspension of this tool; nothing when it fits. */
   checkAnswer?(data: unknown, payload: unknown): string[]
+  /** Throws with what to do when this host lacks what the tool needs. */
+  check?(): Promise<void>
 }
 
 /** Fails the step under another code than TOOL_FAILED, which is what any other error becomes. */

@@ -15,6 +15,8 @@ export interface Toolbox {
   ids(): string[]
   /** For the checks of a definition. */
   inputSchemaOf(toolId: string): Record<string, unknown> | undefined
+  /** Throws with what to do when this host lacks what a tool needs. */
+  check(): Promise<void>
 }
 
 export interface ToolParts {
@@ -61,5 +63,8 @@ export function createToolbox({ config, outbound }: ToolParts): Toolbox {
     find: (toolId) => tools.get(toolId),
     ids: () => [...tools.keys()],
     inputSchemaOf: (toolId) => tools.get(toolId)?.inputSchema,
+    check: async () => {
+      for (const tool of tools.values()) await tool.check?.()
+    },
   }
 }

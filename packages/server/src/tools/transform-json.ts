@@ -1,9 +1,9 @@
 import { openEvaluators } from './evaluators.ts'
 import { outputOf, type Tool } from './tool.ts'
 
-/** Computes a JSONata expression over the data. The expression is a tenant's, so it runs in a process of its own. */
+/** Computes a JSONata expression over the data. The expression is a tenant's, so it runs in a process that is for it alone. */
 export function transformJson(timeoutMs: number): Tool {
-  const evaluate = openEvaluators(timeoutMs)
+  const evaluators = openEvaluators(timeoutMs)
   return {
     id: 'transform-json',
     description: 'Computes a JSONata expression over the given data.',
@@ -14,9 +14,10 @@ export function transformJson(timeoutMs: number): Tool {
       additionalProperties: false,
     },
     quick: true,
-    run: async (input, { signal }) => {
+    check: () => evaluators.check(),
+    run: async (input, { workspaceId, signal }) => {
       const { expression, data = null } = input as { expression: string; data?: unknown }
-      return outputOf(await evaluate({ expression, data }, signal))
+      return outputOf(await evaluators.evaluate({ workspaceId, expression, data }, signal))
     },
   }
 }
