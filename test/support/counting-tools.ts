@@ -11,7 +11,7 @@ interface Call {
 const note = (call: Call) => {
   const file = process.env['COUNT_FILE']
   // One short line in one write: lines of several processes do not mix.
-  if (file) appendFileSync(file, `${call.runId} ${call.stepId} ${call.idempotencyKey}\n`)
+  if (file) appendFileSync(file, `${call.runId} ${call.stepId} ${call.idempotencyKey} ${process.pid}\n`)
 }
 
 function counting(id: string, quick: boolean, lastsMs: number) {
@@ -28,13 +28,17 @@ function counting(id: string, quick: boolean, lastsMs: number) {
   }
 }
 
-export const tools = [counting('count', true, 5), counting('count-slowly', false, 150)]
+export const tools = [
+  counting('count', true, 5),
+  counting('count-slowly', false, 150),
+  counting('count-long', true, 1500),
+]
 
 /** Every call in the order in which they were begun. */
-export function readCalls(file: string): Call[] {
+export function readCalls(file: string): (Call & { pid: number })[] {
   const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean)
   return lines.map((line) => {
-    const [runId = '', stepId = '', idempotencyKey = ''] = line.split(' ')
-    return { runId, stepId, idempotencyKey }
+    const [runId = '', stepId = '', idempotencyKey = '', pid] = line.split(' ')
+    return { runId, stepId, idempotencyKey, pid: Number(pid) }
   })
 }

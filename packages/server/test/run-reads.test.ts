@@ -4,8 +4,8 @@ import type { Person } from '../../../test/support/caller.ts'
 import { until as untilWithin } from '../../../test/support/processes.ts'
 import { definitionOf, runsOf } from '../../../test/support/workflows.ts'
 import type { RunStatus, StepRecord } from '../src/graph/graph.ts'
-import { askPeople } from '../src/runs/questions.ts'
 import { RunWriter } from '../src/runs/run-writer.ts'
+import { settleQuestions } from '../src/runs/settle-questions.ts'
 import { createDatabase, type House, newTeamWith, openHouse } from './support/house.ts'
 import { runParts } from './support/runs.ts'
 
@@ -66,6 +66,7 @@ async function write(
   }))
   const row = await new RunWriter(house.deps.database).write({
     runId,
+    opened: 0,
     advancing: false,
     steps,
     ...(status && { status }),
@@ -93,7 +94,7 @@ async function suspended(
     .where('run_id', '=', runId)
     .execute()
   await write(runId, Object.fromEntries(questions.map((one) => [one.stepId, asking(one)])), 'suspended', 1)
-  await askPeople(parts(), runId)
+  await settleQuestions(parts(), runId)
   return runId
 }
 
@@ -291,7 +292,7 @@ describe('the inbox', () => {
       body: { label: 'launcher' },
     })
     const runId = await suspended(owner, [forLeave], { key: key.body.api_key })
-    await askPeople(parts(), runId)
+    await settleQuestions(parts(), runId)
     const [item, ...others] = await inbox(member)
     expect(others).toEqual([])
     expect(item).toMatchObject({

@@ -80,7 +80,7 @@ const write = (revision: number, record: StepWrite['record'] = askingRecord): St
 async function suspended(): Promise<string> {
   const runId = await carried()
   const writer = new RunWriter(house.deps.database)
-  await writer.write({ runId, advancing: false, steps: [write(3)], status: 'suspended', pause: 1 })
+  await writer.write({ runId, opened: 0, advancing: false, steps: [write(3)], status: 'suspended', pause: 1 })
   return runId
 }
 
@@ -198,8 +198,8 @@ describe('what the engine writes', () => {
     const runId = await carried()
     const writer = new RunWriter(house.deps.database)
     const done = { status: 'success' as const, payload: {}, startedAt: 1, endedAt: 2, output: 'late\u0000' }
-    await writer.write({ runId, advancing: true, steps: [write(5, done)] })
-    await writer.write({ runId, advancing: true, steps: [write(4)] })
+    await writer.write({ runId, opened: 0, advancing: true, steps: [write(5, done)] })
+    await writer.write({ runId, opened: 0, advancing: true, steps: [write(4)] })
     const [step] = await listSteps(house.deps.database.db, runId)
     expect(step).toMatchObject({ record: done, revision: 5, position: [1] })
   })
@@ -208,7 +208,14 @@ describe('what the engine writes', () => {
     const runId = await suspended()
     await update(runId, { status: 'running' })
     const writer = new RunWriter(house.deps.database)
-    const again = { runId, advancing: false, steps: [write(9)], status: 'suspended' as const, pause: 1 }
+    const again = {
+      runId,
+      opened: 0,
+      advancing: false,
+      steps: [write(9)],
+      status: 'suspended' as const,
+      pause: 1,
+    }
     expect(await writer.write(again)).toBeUndefined()
     expect((await rowOf(runId))?.status).toBe('running')
     expect(await writer.write({ ...again, pause: 2 })).toMatchObject({ status: 'suspended' })
@@ -218,7 +225,14 @@ describe('what the engine writes', () => {
     const runId = await suspended()
     expect((await runs.cancel(runId)).body).toEqual({ success: true, runId })
     const writer = new RunWriter(house.deps.database)
-    const late = { runId, advancing: false, steps: [write(99)], status: 'success' as const, result: 1 }
+    const late = {
+      runId,
+      opened: 0,
+      advancing: false,
+      steps: [write(99)],
+      status: 'success' as const,
+      result: 1,
+    }
     expect(await writer.write(late)).toBeUndefined()
     const { run, steps } = (await runs.get(runId)).body
     expect(run.status).toBe('canceled')
@@ -230,9 +244,9 @@ describe('what the engine writes', () => {
     const ids = await Promise.all(Array.from({ length: 20 }, carried))
     const writer = new RunWriter(house.deps.database)
     const ended = ids.map((runId, index) =>
-      writer.write({ runId, advancing: false, steps: [], status: 'success', result: { index } }),
+      writer.write({ runId, opened: 0, advancing: false, steps: [], status: 'success', result: { index } }),
     )
-    const unknown = writer.write({ runId: 'nobody', advancing: false, steps: [] })
+    const unknown = writer.write({ runId: 'nobody', opened: 0, advancing: false, steps: [] })
     expect(await unknown).toBeUndefined()
     expect((await Promise.all(ended)).map((row) => row?.run_id)).toEqual(ids)
     expect((await rowOf(ids[7] ?? ''))?.result).toEqual({ index: 7 })

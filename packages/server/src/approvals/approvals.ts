@@ -24,8 +24,9 @@ interface AskingRun {
 }
 
 /**
- * Puts the questions of a suspended run into the inbox of everybody in its workspace; those that are there already stay.
- * Hold the run's row, so that it is not canceled meanwhile. Gives the ids of the new ones.
+ * Puts the questions of a suspended run into the inbox of everybody in its workspace; those that are there already stay,
+ * and one that was closed by an answer that was taken back is open again. Hold the run's row, so that it is not canceled
+ * meanwhile. Gives the ids of those that are new or open again.
  */
 export async function recordQuestions(
   tx: Tx,
@@ -41,7 +42,10 @@ export async function recordQuestions(
     subject: runId,
     question: JSON.stringify(question),
   }))
-  return rows.length === 0 ? [] : store.insertApprovals(tx, rows)
+  if (rows.length === 0) return []
+  const added = await store.insertApprovals(tx, rows)
+  const others = rows.map(({ id }) => id).filter((id) => !added.includes(id))
+  return others.length === 0 ? added : [...added, ...(await store.updatePending(tx, others))]
 }
 
 /** A question that was answered, in the transaction that takes the answer. */
@@ -51,14 +55,17 @@ export async function closeQuestion(tx: Tx, runId: string, key: string, answer: 
   return { ids: closed ? [closed.id] : [], status } as const
 }
 
-/** An answer that was taken back. */
-export async function reopenQuestion(db: Db, runId: string, key: string): Promise<void> {
-  await store.updatePending(db, questionId(runId, key))
-}
-
-/** What a run asked that is canceled. Gives the ids. */
-export async function dropQuestions(tx: Tx, runId: string): Promise<string[]> {
-  return store.updateExpired(tx, runId)
+/** What a run asked and does not ask any more. Gives the ids. */
+export async function dropQuestions(
+  tx: Tx,
+  runId: string,
+  kept: readonly Pick<Question, 'key'>[] = [],
+): Promise<string[]> {
+  return store.updateExpired(
+    tx,
+    runId,
+    kept.map(({ key }) => questionId(runId, key)),
+  )
 }
 
 function questionId(runId: string, key: string): string {

@@ -157,21 +157,28 @@ export async function claimDecision(tx: Tx, id: string, decision: Decision) {
     .executeTakeFirst()
 }
 
-export async function updatePending(db: Db, id: string): Promise<void> {
-  await db
+/** Gives the ids of those that were not open. */
+export async function updatePending(tx: Tx, ids: readonly string[]): Promise<string[]> {
+  const rows = await tx
     .updateTable('approval_requests')
     .set({ status: 'pending', decided_at: null, expires_at: null, deny_reason: null })
-    .where('id', '=', id)
+    .where('id', 'in', ids)
+    .where((e) => e.or([e('status', '!=', 'pending'), e('expires_at', 'is not', null)]))
+    .returning('id')
     .execute()
+  return rows.map(({ id }) => id)
 }
 
-export async function updateExpired(tx: Tx, subject: string): Promise<string[]> {
+/** Gives the ids of those that were open. */
+export async function updateExpired(tx: Tx, subject: string, kept: readonly string[]): Promise<string[]> {
   const rows = await tx
     .updateTable('approval_requests')
     .set({ expires_at: now })
     .where('subject', '=', subject)
     .where('kind', '=', 'workflow')
     .where('status', '=', 'pending')
+    .where('expires_at', 'is', null)
+    .where((e) => e.not(e('id', '=', e.fn.any(e.val([...kept])))))
     .returning('id')
     .execute()
   return rows.map(({ id }) => id)

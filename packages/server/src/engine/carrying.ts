@@ -16,8 +16,18 @@ export interface RunCaller {
   readonly apiKeyId: number | null
 }
 
-/** A run as whoever carries it needs it; the same at every look, but for `isOver`. */
+/**
+ * One time that the engine began or went on with a run. Of all openings of a run only the last may write: the engine may
+ * have given up a worker that does not know it yet.
+ */
+interface Opening {
+  readonly runId: string
+  readonly opened: number
+}
+
+/** A run as whoever carries it needs it; the same at every look, but for `opening` and `isOver`. */
 export interface OpenRun {
+  readonly opening: Opening
   readonly workflow: Workflow
   readonly launch: Launch
   readonly reuse?: Reuse
@@ -33,7 +43,7 @@ export interface StepWrite extends StepChange {
 
 /**
  * What carrying a run needs of the records. Everything here may happen twice, after a crash, and then changes nothing
- * the second time.
+ * the second time. What an opening writes that is not the last fails, and changes nothing either.
  */
 export interface RunRecords {
   /** Undefined when there is nothing to carry: the launch was refused, or the definition cannot be read. */
@@ -42,15 +52,15 @@ export interface RunRecords {
   isQuick(call: StepCall): boolean
   perform(caller: RunCaller, call: StepCall, signal: AbortSignal): Promise<StepOutcome>
   /** `asleep` gives the run's place to another one, until `wake`. */
-  write(runId: string, writes: readonly StepWrite[], pace: 'advancing' | 'asleep'): Promise<void>
+  write(opening: Opening, writes: readonly StepWrite[], pace: 'advancing' | 'asleep'): Promise<void>
   /** Takes a place again. False when there is none: then the promise `key` is resolved once there is. */
-  wake(runId: string, caller: RunCaller, key: string): Promise<boolean>
+  wake(opening: Opening, caller: RunCaller, key: string): Promise<boolean>
   /** The run now waits for people, for the `pause`th time. */
-  pause(runId: string, writes: readonly StepWrite[], pause: number): Promise<void>
+  pause(opening: Opening, writes: readonly StepWrite[], pause: number): Promise<void>
   /** False when the answer was taken back before. */
   takeAnswer(runId: string, resumeId: string): Promise<boolean>
   readAnswer(runId: string, resumeId: string): Promise<Answer>
-  close(runId: string, writes: readonly StepWrite[], end: RunEnd): Promise<void>
+  close(opening: Opening, writes: readonly StepWrite[], end: RunEnd): Promise<void>
 }
 
 export type SkillBegun = { readonly executionId: number } | { readonly outcome: StepOutcome }

@@ -120,7 +120,9 @@ export class RunDurable implements Durable {
     const pause = ++this.#pauses
     // Its place is given away with it.
     this.#isAsleep = true
-    await this.#orCanceled(this.#ctx.run('suspend', () => this.#records.pause(this.#ctx.key, writes, pause)))
+    await this.#orCanceled(
+      this.#ctx.run('suspend', () => this.#records.pause(this.#run.opening, writes, pause)),
+    )
   }
 
   takeUnwritten(): StepWrite[] {
@@ -145,7 +147,7 @@ export class RunDurable implements Durable {
       const record = after(outcome)
       const own = before && record ? [{ ...before, record, revision }] : []
       const others = record ? writes.filter((write) => write.stepId !== stepId) : writes
-      await this.#records.write(this.#ctx.key, [...others, ...own], 'advancing')
+      await this.#records.write(this.#run.opening, [...others, ...own], 'advancing')
       this.#writtenAt = Date.now()
       return { outcome, isWritten: true }
     }
@@ -161,7 +163,7 @@ export class RunDurable implements Durable {
   /** Should it take longer than it ought to, readers see what came before it, and that it runs. */
   async #performShown(call: StepCall, writes: readonly StepWrite[]): Promise<StepOutcome> {
     if (this.#run.isOver) return { kind: 'canceled', at: Date.now() }
-    const show = () => void this.#records.write(this.#ctx.key, writes, 'advancing').catch(() => {})
+    const show = () => void this.#records.write(this.#run.opening, writes, 'advancing').catch(() => {})
     const timer = setTimeout(show, shownWithinMs)
     try {
       return await this.#records.perform(this.#run.caller, call, this.#signal)
@@ -205,7 +207,7 @@ export class RunDurable implements Durable {
     const writes = this.takeUnwritten()
     const pace = willSleep ? 'asleep' : 'advancing'
     this.#isAsleep = willSleep
-    await this.#orCanceled(this.#ctx.run('note', () => this.#records.write(this.#ctx.key, writes, pace)))
+    await this.#orCanceled(this.#ctx.run('note', () => this.#records.write(this.#run.opening, writes, pace)))
   }
 
   /** Whoever answered has seen to the run's place; after a sleep it has to find one itself. */
@@ -214,7 +216,7 @@ export class RunDurable implements Durable {
     this.#isAsleep = false
     if (!winner || this.#questions.has(winner)) return
     const key = `place:${++this.#wakings}`
-    const wake = () => this.#records.wake(this.#ctx.key, this.#run.caller, key)
+    const wake = () => this.#records.wake(this.#run.opening, this.#run.caller, key)
     const hasPlace = await this.#orCanceled(this.#ctx.run(key, wake))
     if (!hasPlace) await this.#orCanceled(this.#ctx.promise<string>(key).get())
   }

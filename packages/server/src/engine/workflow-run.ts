@@ -35,7 +35,7 @@ export function createWorkflowService(records: RunRecords) {
         if (!run) return
         const durable = new RunDurable(ctx, records, run)
         const end = await runGraph(run.workflow, durable, run.launch, run.reuse)
-        await records.close(ctx.key, durable.takeUnwritten(), end)
+        await records.close(run.opening, durable.takeUnwritten(), end)
       },
       answer: handlers.workflow.shared(
         async (ctx: WorkflowSharedContext, { key, resumeId }: AnswerWord): Promise<void> => {

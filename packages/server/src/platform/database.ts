@@ -217,6 +217,12 @@ export function isDatabaseAway(error: unknown): boolean {
   )
 }
 
+/** Whether the same statement may well be taken a little later: nobody refused it for what it says. */
+export function isPassing(error: unknown): boolean {
+  // Serialization, deadlock, a lock that was not to be had in time, a statement that took too long.
+  return isDatabaseAway(error) || /^(40001|40P01|55P03|57014)$/.test(stateOf(error))
+}
+
 /** Whether a lock that was asked for without waiting is held by somebody else. */
 export function isLocked(error: unknown): boolean {
   return stateOf(error) === '55P03'

@@ -237,7 +237,9 @@ export interface Tables extends AccessTables {
     queued_at: OptionalTime
     advancing: Generated<boolean>
     invocation_id: string | null
+    opened: Generated<number>
     pauses: Generated<number>
+    asked: Generated<number>
     resume_id: string | null
     resume_key: string | null
     resume_data: ColumnType<unknown, string | null, string | null>

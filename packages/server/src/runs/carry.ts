@@ -10,18 +10,18 @@ import {
 import type { Models } from '../models/models.ts'
 import { executeSkillTool } from '../tools/tools.ts'
 import { announceRun, runChannel } from './announce.ts'
+import * as carryStore from './carry-store.ts'
+import { endedStates, OpenedAgain } from './opened-again.ts'
 import { performStep, withTimeout } from './perform-step.ts'
-import { askPeople } from './questions.ts'
 import { handOver } from './queue.ts'
 import { RunOpener } from './run-opener.ts'
 import type { RunParts } from './run-parts.ts'
 import { type RunWrite, RunWriter } from './run-writer.ts'
+import { settleQuestions } from './settle-questions.ts'
 import { beginSkill, collectSkill } from './skill-step.ts'
 import * as store from './store.ts'
 
 export type CarryParts = RunParts & { readonly models: Models }
-
-const ended: ReadonlySet<store.RunRow['status']> = new Set(['success', 'failed', 'canceled'])
 
 /** What a worker does for the engine when it carries runs. */
 export function createRunRecords(parts: CarryParts): RunRecords {
@@ -32,12 +32,12 @@ export function createRunRecords(parts: CarryParts): RunRecords {
   const { loopIterations, foreachItems } = parts.config
   const limits = { ...defaultRunLimits, loopIterations, foreachItems }
 
-  const writeStatus = async (write: RunWrite): Promise<boolean> => {
+  const writeStatus = async (write: RunWrite) => {
     const row = await writer.write(write)
-    if (!row) return false
+    if (!row) return undefined
     announceRun(parts, row)
     if (row.frees) void handOver(parts, row.workspace_id)
-    return true
+    return row
   }
 
   return {
@@ -48,40 +48,44 @@ export function createRunRecords(parts: CarryParts): RunRecords {
       if (workflow) return { workflow, ...describe(row, limits) }
       const message = 'The definition cannot be read any more; install the workflow again and launch it.'
       const error = { name: 'WorkflowError', code: 'REFERENCE_GONE', message }
-      await writeStatus({ runId, advancing: false, steps: [], status: 'failed', error })
+      const { opened } = row
+      await writeStatus({ runId, opened, advancing: false, steps: [], status: 'failed', error })
       return undefined
     },
     isQuick: ({ target }) => target.kind === 'tool' && (toolbox.find(target.toolId)?.quick ?? true),
     perform: (caller, call, signal) => performStep(parts, caller, call, signal),
-    write: async (runId, steps, pace) => {
-      const row = await writer.write({ runId, steps, advancing: pace === 'advancing' })
+    write: async (opening, steps, pace) => {
+      const row = await writer.write({ ...opening, steps, advancing: pace === 'advancing' })
       if (!row) return
-      parts.live.wake(runChannel(runId))
+      parts.live.wake(runChannel(opening.runId))
       if (row.frees) void handOver(parts, row.workspace_id)
     },
-    wake: async (runId, { workspaceId }, key) => {
-      const run = { run_id: runId, workspace_id: workspaceId }
-      const woken = await store.claimWake(db, run, key, parts.config.runsPerWorkspace)
+    wake: async ({ runId, opened }, { workspaceId }, key) => {
+      const run = { run_id: runId, workspace_id: workspaceId, opened }
+      const woken = await carryStore.claimWake(database, run, key, parts.config.runsPerWorkspace)
       if (woken) return woken.advancing
       const row = await store.findRunById(db, runId)
+      if (row) OpenedAgain.refuse(row, opened)
       return row?.resume_id !== key || row.advancing
     },
-    pause: async (runId, steps, pause) => {
-      await writeStatus({ runId, steps, pause, advancing: false, status: 'suspended' })
-      await askPeople(parts, runId)
+    pause: async (opening, steps, pause) => {
+      await writeStatus({ ...opening, steps, pause, advancing: false, status: 'suspended' })
+      await settleQuestions(parts, opening.runId)
     },
-    takeAnswer: async (runId, resumeId) => (await store.claimAnswer(db, runId, resumeId)) !== undefined,
+    takeAnswer: async (runId, resumeId) => (await carryStore.claimAnswer(db, runId, resumeId)) !== undefined,
     readAnswer: async (runId, resumeId) => {
       const row = await store.findRunById(db, runId)
       const isIt = row?.resume_id === resumeId
       // Of a run that is gone meanwhile, nothing will come any more.
       return { data: isIt ? row.resume_data : null, at: Date.parse(row?.resumed_at ?? '') || Date.now() }
     },
-    close: async (runId, steps, { status, ...end }) => {
+    close: async (opening, steps, { status, ...end }) => {
       const result = 'result' in end ? { result: end.result } : {}
       const error = 'error' in end ? { error: end.error } : {}
-      const isWritten = await writeStatus({ runId, steps, advancing: false, status, ...result, ...error })
-      if (!isWritten) await store.updateLeft(db, runId)
+      const row = await writeStatus({ ...opening, steps, advancing: false, status, ...result, ...error })
+      if (!row) await carryStore.updateLeft(db, opening.runId, opening.opened)
+      // A step beside one that failed may still have waited for somebody.
+      else if (row.asked > 0) await settleQuestions(parts, opening.runId)
     },
   }
 }
@@ -92,7 +96,7 @@ export function createStepWork(parts: CarryParts): StepWork {
     isSkill: ({ target }) => target.kind === 'tool' && target.toolId === executeSkillTool,
     perform: async (caller, call, signal) => {
       const row = await store.findRunById(parts.database.db, call.runId)
-      if (!row || ended.has(row.status)) return { kind: 'canceled', at: Date.now() }
+      if (!row || endedStates.has(row.status)) return { kind: 'canceled', at: Date.now() }
       return withTimeout(signal, (both) => performStep(parts, caller, call, both))
     },
     beginSkill: (caller: RunCaller, call: StepCall, awakeableId) =>
@@ -102,7 +106,7 @@ export function createStepWork(parts: CarryParts): StepWork {
   }
 }
 
-function describe(row: store.OpenedRow, limits: RunLimits): Omit<OpenRun, 'workflow'> {
+function describe(row: carryStore.OpenedRow, limits: RunLimits): Omit<OpenRun, 'workflow'> {
   const { run_id: runId, workspace_id: workspaceId, user_id: userId, api_key_id: apiKeyId, reuse } = row
   const requestContext: RequestContext = {
     workspaceId,
@@ -119,9 +123,10 @@ function describe(row: store.OpenedRow, limits: RunLimits): Omit<OpenRun, 'workf
   }
   const launchedAt = Date.parse(row.launched_at)
   return {
+    opening: { runId, opened: row.opened },
     launch: { runId, inputs: row.inputs, launchedAt, requestContext, limits },
     ...(reuse !== null && { reuse: reuse as Reuse }),
     caller: { workspaceId, userId, apiKeyId },
-    isOver: ended.has(row.status),
+    isOver: endedStates.has(row.status),
   }
 }

@@ -106,17 +106,6 @@ export async function findVersion(database: Database, workspaceId: string, runId
   return row
 }
 
-/** Held as it is while people are shown what it waits for. */
-export async function lockSuspended(tx: Tx, runId: string) {
-  return tx
-    .selectFrom('workflow_runs')
-    .select(['workspace_id', 'user_id', 'api_key_id', 'workflow_id'])
-    .where('run_id', '=', runId)
-    .where('status', '=', 'suspended')
-    .forShare()
-    .executeTakeFirst()
-}
-
 /** Steps that ask, and maybe others that speak of it: what a record holds is told by its text, as above. */
 export async function listAskingSteps(tx: Tx, runId: string) {
   return tx

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { announceApprovals, closeQuestion, reopenQuestion } from '../approvals/approvals.ts'
+import { announceApprovals, closeQuestion } from '../approvals/approvals.ts'
 import { findSuspension, type StepRecord, type Suspension, suspensionsOf } from '../graph/graph.ts'
 import { ApiError } from '../http/api-error.ts'
 import { announceRun } from './announce.ts'
 import type { RunParts } from './run-parts.ts'
+import { announceSettled, settleWithin } from './settle-questions.ts'
 import * as store from './store.ts'
 import { toolOf } from './tool-of-step.ts'
 
@@ -20,7 +21,6 @@ export interface ResumeWish {
  * answer it was, and told again until it has taken it.
  */
 export async function resumeRun(parts: RunParts, row: store.RunRow, wish: ResumeWish): Promise<void> {
-  const { db } = parts.database
   requireSuspended(row)
   const suspension = await findAsked(parts, row, wish)
   const data = wish.data ?? null
@@ -39,12 +39,20 @@ export async function resumeRun(parts: RunParts, row: store.RunRow, wish: Resume
     await parts.engine.answerRun(row.run_id, { key: answer.key, resumeId: answer.id })
   } catch (error) {
     // Neither taken nor known to be taken back, the answer stands: the tending tells the engine of it again.
-    const takenBack = await store.claimResumeBack(db, row.run_id, answer.id).catch(() => undefined)
+    const { takenBack, settled } = (await takeBack(parts, row.run_id, answer.id).catch(() => undefined)) ?? {}
     if (!takenBack) return
-    await reopenQuestion(db, row.run_id, answer.key)
+    await announceSettled(parts, settled)
     announceRun(parts, { ...resumed, status: 'suspended' })
     throw new ApiError('RESUME_FAILED', { cause: error })
   }
+}
+
+/** With its question, which is asked again. */
+function takeBack({ database }: RunParts, runId: string, resumeId: string) {
+  return database.transaction(async (tx) => {
+    const takenBack = await store.claimResumeBack(tx, runId, resumeId)
+    return { takenBack, settled: takenBack && (await settleWithin(tx, runId)) }
+  })
 }
 
 function requireSuspended({ status, resume_id, resume_taken_at }: store.RunRow): void {

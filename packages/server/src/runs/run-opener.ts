@@ -1,44 +1,28 @@
 import type { Database } from '../platform/database.ts'
-import { type OpenedRow, openRunsStatement } from './store.ts'
+import { listExisting, type OpenedRow, openRunsStatement } from './carry-store.ts'
+import { RunBatches } from './run-batches.ts'
 
 interface Asked {
   readonly runId: string
   readonly invocationId: string
-  done(row: OpenedRow | undefined): void
-  failed(error: unknown): void
 }
 
-/** Reads runs for the engine, all that are asked for while a read is under way with the next one. */
+/** Opens runs for the engine, all that are asked for while a statement is under way with the next one. */
 export class RunOpener {
-  readonly #database: Database
-  #asked: Asked[] = []
-  #isReading = false
+  readonly #batches: RunBatches<Asked, OpenedRow>
 
   constructor(database: Database) {
-    this.#database = database
+    this.#batches = new RunBatches(
+      (asked) =>
+        database.hot<OpenedRow>(openRunsStatement, [
+          asked.map(({ runId }) => runId),
+          asked.map(({ invocationId }) => invocationId),
+        ]),
+      (runIds) => listExisting(database, runIds),
+    )
   }
 
   open(runId: string, invocationId: string): Promise<OpenedRow | undefined> {
-    return new Promise((done, failed) => {
-      this.#asked.push({ runId, invocationId, done, failed })
-      if (this.#asked.length === 1 && !this.#isReading) setImmediate(() => void this.#readAll())
-    })
-  }
-
-  async #readAll(): Promise<void> {
-    this.#isReading = true
-    while (this.#asked.length > 0) {
-      const batch = this.#asked
-      this.#asked = []
-      const values = [batch.map(({ runId }) => runId), batch.map(({ invocationId }) => invocationId)]
-      try {
-        const rows = await this.#database.hot<OpenedRow>(openRunsStatement, values)
-        const byRun = new Map(rows.map((row) => [row.run_id, row]))
-        for (const { runId, done } of batch) done(byRun.get(runId))
-      } catch (error) {
-        for (const { failed } of batch) failed(error)
-      }
-    }
-    this.#isReading = false
+    return this.#batches.ask(runId, { runId, invocationId })
   }
 }

@@ -1,12 +1,16 @@
 import { setTimeout } from 'node:timers/promises'
 import type { StepWrite } from '../engine/carrying.ts'
 import type { RunStatus } from '../graph/graph.ts'
-import { type Database, isDatabaseAway } from '../platform/database.ts'
-import { type WrittenRow, writeRunsStatement } from './store.ts'
+import { type Database, isPassing } from '../platform/database.ts'
+import { listExisting, type WriteRow, type WrittenRow, writeRunsStatement } from './carry-store.ts'
+import { OpenedAgain } from './opened-again.ts'
+import { RunBatches } from './run-batches.ts'
 
 /** What the engine has to say of one run at one moment. */
 export interface RunWrite {
   readonly runId: string
+  /** Which opening of the run says it. */
+  readonly opened: number
   readonly advancing: boolean
   readonly steps: readonly StepWrite[]
   /** Left as it is when absent. */
@@ -17,12 +21,9 @@ export interface RunWrite {
   readonly error?: unknown
 }
 
-interface Waiting {
+interface Sent {
   readonly write: RunWrite
-  readonly values: StepValues[]
-  readonly bytes: number
-  done(row: WrittenRow | undefined): void
-  failed(error: unknown): void
+  readonly values: readonly StepValues[]
 }
 
 interface StepValues {
@@ -32,27 +33,30 @@ interface StepValues {
   revision: number
 }
 
-const mostRuns = 200
-const mostBytes = 4 * 1024 * 1024
 const longestPauseMs = 1000
 const mostRefusals = 4
 
 /**
- * Writes what the engine knows, many runs with one statement: a write waits only for the one before it, and whatever
- * came meanwhile goes together. What was done cannot be done again, so a write is repeated until PostgreSQL has taken
- * it; only one that PostgreSQL refuses time and again fails, and alone.
+ * Writes what the engine knows, many runs with one statement. What was done cannot be done again, so a write is repeated
+ * until PostgreSQL has taken it; only one that PostgreSQL refuses time and again fails, and alone.
  */
 export class RunWriter {
   readonly #database: Database
-  #waiting: Waiting[] = []
-  #isWriting = false
+  readonly #batches: RunBatches<Sent, WriteRow>
 
   constructor(database: Database) {
     this.#database = database
+    this.#batches = new RunBatches(
+      (batch) => this.#send(toValues(batch)),
+      (runIds) => listExisting(database, runIds),
+    )
   }
 
-  /** The row when something was written; undefined when the run has ended, or this was written before. */
-  write(write: RunWrite): Promise<WrittenRow | undefined> {
+  /**
+   * The row when something was written; undefined when the run has ended, or this was written before. Throws OpenedAgain
+   * when it is not for this opening to write any more.
+   */
+  async write(write: RunWrite): Promise<WrittenRow | undefined> {
     const values = write.steps.map(({ stepId, position, record, revision }) => ({
       stepId,
       position: position.join(','),
@@ -60,60 +64,27 @@ export class RunWriter {
       revision,
     }))
     const bytes = values.reduce((sum, { record }) => sum + record.length, 0)
-    return new Promise((done, failed) => {
-      this.#waiting.push({ write, values, bytes, done, failed })
-      if (this.#waiting.length === 1 && !this.#isWriting) setImmediate(() => void this.#writeAll())
-    })
+    const row = await this.#batches.ask(write.runId, { write, values }, bytes)
+    if (!row) return undefined
+    if (row.status !== null) return row
+    OpenedAgain.refuse({ ...row, status: row.status_before }, write.opened)
+    return undefined
   }
 
-  async #writeAll(): Promise<void> {
-    this.#isWriting = true
-    while (this.#waiting.length > 0) await this.#send(this.#takeBatch())
-    this.#isWriting = false
-  }
-
-  /** One write per run: two would meet in one statement, and only one of them would count. */
-  #takeBatch(): Waiting[] {
-    const batch: Waiting[] = []
-    const later: Waiting[] = []
-    const runs = new Set<string>()
-    let bytes = 0
-    for (const waiting of this.#waiting) {
-      const hasRoom = batch.length < mostRuns && bytes < mostBytes && !runs.has(waiting.write.runId)
-      ;(hasRoom ? batch : later).push(waiting)
-      if (!hasRoom) continue
-      runs.add(waiting.write.runId)
-      bytes += waiting.bytes
-    }
-    this.#waiting = later
-    return batch
-  }
-
-  async #send(batch: readonly Waiting[]): Promise<void> {
-    const values = toValues(batch)
+  async #send(values: unknown[]): Promise<WriteRow[]> {
     for (let refusals = 0, pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       try {
-        const rows = await this.#database.hot<WrittenRow>(writeRunsStatement, values)
-        const byRun = new Map(rows.map((row) => [row.run_id, row]))
-        for (const { write, done } of batch) done(byRun.get(write.runId))
-        return
+        return await this.#database.hot<WriteRow>(writeRunsStatement, values)
       } catch (error) {
-        if (!isDatabaseAway(error)) refusals++
-        if (refusals === mostRefusals) return this.#giveUp(batch, error)
+        if (!isPassing(error)) refusals++
+        if (refusals === mostRefusals) throw error
         await setTimeout(pauseMs)
       }
     }
   }
-
-  /** Found by sending each by itself. */
-  async #giveUp(batch: readonly Waiting[], error: unknown): Promise<void> {
-    const [only] = batch
-    if (batch.length === 1) only?.failed(error)
-    else await Promise.all(batch.map((one) => this.#send([one])))
-  }
 }
 
-function toValues(batch: readonly Waiting[]): unknown[] {
+function toValues(batch: readonly Sent[]): unknown[] {
   const writes = batch.map(({ write }) => write)
   const steps = batch.flatMap(({ write, values }) =>
     values.map((value) => ({ runId: write.runId, ...value })),
@@ -121,6 +92,7 @@ function toValues(batch: readonly Waiting[]): unknown[] {
   const text = (value: unknown) => (value === undefined ? null : JSON.stringify(value))
   return [
     writes.map(({ runId }) => runId),
+    writes.map(({ opened }) => opened),
     writes.map(({ status }) => status ?? null),
     writes.map(({ advancing }) => advancing),
     writes.map(({ pause }) => pause ?? null),

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { now, secondsAgo } from '../platform/clock.ts'
-import type { Db, HotStatement, Tx } from '../platform/database.ts'
+import type { Db, Tx } from '../platform/database.ts'
 import type { Tables, WorkflowRunStatus } from '../platform/tables.ts'
 
 export type RunRow = Selectable<Tables['workflow_runs']>
@@ -74,6 +74,21 @@ export async function lockRun(tx: Tx, runId: string) {
     .executeTakeFirst()
 }
 
+/**
+ * Notes that the inbox fits the run, and holds the run until it does; undefined while it goes on. `had`: something of it
+ * may be there already.
+ */
+export async function claimAsking(tx: Tx, runId: string) {
+  const { rows } = await sql<
+    Pick<RunRow, 'workspace_id' | 'user_id' | 'api_key_id' | 'workflow_id' | 'status'> & { had: boolean }
+  >`
+    update workflow_runs r set asked = case when r.status = 'suspended' then r.pauses else 0 end
+    from (select run_id, asked > 0 as had from workflow_runs where run_id = ${runId} for no key update) before
+    where r.run_id = before.run_id and r.status in ('suspended', 'success', 'failed', 'canceled')
+    returning r.workspace_id, r.user_id, r.api_key_id, r.workflow_id, r.status, before.had`.execute(tx)
+  return rows[0]
+}
+
 export async function findDefinition(db: Db, checksum: string): Promise<string | undefined> {
   const query = db.selectFrom('workflow_definitions').select('definition').where('checksum', '=', checksum)
   return (await query.executeTakeFirst())?.definition
@@ -113,92 +128,24 @@ export async function claimVoid(db: Tx, runId: string) {
     .executeTakeFirst()
 }
 
+/** One that somebody holds is left for the next time. */
 export async function claimOldLaunches(db: Tx, olderThanSeconds: number) {
+  const old = db
+    .selectFrom('workflow_runs')
+    .select('id')
+    .where('status', '=', 'launching')
+    .where('launched_at', '<=', secondsAgo(olderThanSeconds))
+    .forNoKeyUpdate()
+    .skipLocked()
   return db
     .updateTable('workflow_runs')
     .set({ status: 'void', advancing: false })
-    .where('status', '=', 'launching')
-    .where('launched_at', '<=', secondsAgo(olderThanSeconds))
+    .where('id', 'in', old)
     .returning(['run_id', 'workspace_id'])
     .execute()
 }
 
-/**
- * What the engine reads at the start of every attempt. A launch that was not confirmed yet is by this. That the ids are
- * named twice, here and below, has PostgreSQL look them up and not read a table that it still takes for small.
- */
-export const openRunsStatement: HotStatement = {
-  name: 'open-runs',
-  text: `with claimed as (
-      update workflow_runs r set invocation_id = coalesce(r.invocation_id, a.invocation_id),
-        status = case when r.status = 'launching' then 'running' else r.status end
-      from unnest($1::text[], $2::text[]) a (run_id, invocation_id)
-      where r.run_id = a.run_id and r.run_id = any($1) and r.status <> 'void' and (r.status = 'launching' or r.invocation_id is null))
-    select run_id, workspace_id, workflow_id, workflow_slug, definition_id, definition_checksum, user_id, api_key_id,
-      conversation_id, source, status, inputs, reuse, launched_at
-    from workflow_runs where run_id = any($1)`,
-}
-
-export type OpenedRow = Pick<
-  RunRow,
-  | 'run_id'
-  | 'workspace_id'
-  | 'workflow_id'
-  | 'workflow_slug'
-  | 'definition_id'
-  | 'definition_checksum'
-  | 'user_id'
-  | 'api_key_id'
-  | 'conversation_id'
-  | 'source'
-  | 'status'
-  | 'inputs'
-  | 'reuse'
-  | 'launched_at'
->
-
-/**
- * What the engine writes, for many runs at once. The run's row comes first, so that whoever cancels at the same moment
- * waits for no step that waits for the run; a run that has ended, or has suspended as often before, is left alone with
- * its steps. A step's record only goes forward.
- */
-export const writeRunsStatement: HotStatement = {
-  name: 'write-runs',
-  text: `with w as (
-      select * from unnest($1::text[], $2::text[], $3::boolean[], $4::integer[], $5::json[], $6::json[])
-        w (run_id, status, advancing, pause, result, error)),
-    r as (
-      update workflow_runs set
-        status = coalesce(w.status, workflow_runs.status),
-        advancing = w.advancing,
-        pauses = coalesce(w.pause, workflow_runs.pauses),
-        result = w.result,
-        error = w.error,
-        ended_at = case when w.status in ('success', 'failed', 'canceled') then guild_now() end,
-        left_at = case when w.status = 'canceled' then guild_now() end,
-        updated_at = guild_now(),
-        version = version + 1
-      from w
-      where workflow_runs.run_id = w.run_id and workflow_runs.run_id = any($1)
-        and workflow_runs.status in ('running', 'suspended')
-        and (w.pause is null or workflow_runs.status = 'running' and workflow_runs.pauses < w.pause)
-      returning workflow_runs.run_id, workspace_id, workflow_id, workflow_runs.status, workflow_runs.advancing),
-    s as (
-      insert into workflow_steps (run_id, step_id, position, record, revision)
-      select t.run_id, step_id, string_to_array(position, ',')::integer[], record, revision
-      from unnest($7::text[], $8::text[], $9::text[], $10::json[], $11::bigint[])
-        t (run_id, step_id, position, record, revision) join r on r.run_id = t.run_id
-      on conflict (run_id, step_id) do update
-        set position = excluded.position, record = excluded.record, revision = excluded.revision
-        where workflow_steps.revision < excluded.revision)
-    select run_id, workspace_id, workflow_id, status, not advancing and exists (
-      select from workflow_runs q where q.workspace_id = r.workspace_id and q.queued_at is not null) as frees
-    from r`,
-}
-
 export type ShownRow = Pick<RunRow, 'run_id' | 'workspace_id' | 'workflow_id' | 'status'>
-/** `frees`: a place has become free that somebody waits for. */
-export type WrittenRow = ShownRow & { frees: boolean }
 
 /**
  * One of all answers to one pause; undefined for whoever comes second. Without a place the run waits for one, and so does
@@ -221,29 +168,9 @@ export async function claimResume(
   return rows[0]
 }
 
-/**
- * A run that slept takes a place again, or waits for one; then `key` is what it is told when it has it. Undefined when
- * this was done before.
- */
-export async function claimWake(
-  db: Db,
-  { run_id, workspace_id }: Pick<RunRow, 'run_id' | 'workspace_id'>,
-  key: string,
-  places: number,
-): Promise<{ advancing: boolean } | undefined> {
-  const { rows } = await sql<{ advancing: boolean }>`
-    update workflow_runs set advancing = place.free, resume_id = ${key}, resume_key = ${key}, resumed_at = guild_now(),
-      queued_at = case when place.free then null else guild_now() end,
-      resume_taken_at = case when place.free then guild_now() end, updated_at = guild_now()
-    from (select may_advance(${workspace_id}, ${places}) as free offset 0) place
-    where run_id = ${run_id} and status = 'running' and resume_id is distinct from ${key}
-    returning advancing`.execute(db)
-  return rows[0]
-}
-
 /** Takes an answer back that could not be handed over; undefined when the engine has it all the same. */
-export async function claimResumeBack(db: Db, runId: string, resumeId: string) {
-  return db
+export async function claimResumeBack(tx: Tx, runId: string, resumeId: string) {
+  return tx
     .updateTable('workflow_runs')
     .set((e) => ({
       status: 'suspended',
@@ -263,17 +190,6 @@ export async function claimResumeBack(db: Db, runId: string, resumeId: string) {
     .executeTakeFirst()
 }
 
-/** The same answer may be taken again; undefined when it was taken back. */
-export async function claimAnswer(db: Db, runId: string, resumeId: string) {
-  return db
-    .updateTable('workflow_runs')
-    .set((e) => ({ resume_taken_at: e.fn.coalesce('resume_taken_at', now) }))
-    .where('run_id', '=', runId)
-    .where('resume_id', '=', resumeId)
-    .returning('run_id')
-    .executeTakeFirst()
-}
-
 /** Cancels a run that is in one of these states; undefined when it is not. */
 export async function claimCancel(tx: Tx, runId: string, from: readonly WorkflowRunStatus[]) {
   return tx
@@ -282,6 +198,7 @@ export async function claimCancel(tx: Tx, runId: string, from: readonly Workflow
       status: 'canceled',
       advancing: false,
       queued_at: null,
+      asked: 0,
       ended_at: now,
       updated_at: now,
       version: e('version', '+', 1),
@@ -299,15 +216,6 @@ export async function updateLastRecord(tx: Tx, { run_id, step_id }: StepRow, rec
     .set({ record: JSON.stringify(record), revision: Number.MAX_SAFE_INTEGER })
     .where('run_id', '=', run_id)
     .where('step_id', '=', step_id)
-    .execute()
-}
-
-export async function updateLeft(db: Db, runId: string): Promise<void> {
-  await db
-    .updateTable('workflow_runs')
-    .set({ left_at: now })
-    .where('run_id', '=', runId)
-    .where('status', '=', 'canceled')
     .execute()
 }
 
@@ -364,6 +272,32 @@ export async function listUntaken(db: Db, olderThanSeconds: number, limit: numbe
     .where('resumed_at', '<=', secondsAgo(olderThanSeconds))
     .limit(limit)
     .execute()
+}
+
+/** Suspended and people were not asked, or ended and they still are. */
+export async function listUnsettled(db: Db, olderThanSeconds: number, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('workflow_runs')
+    .select('run_id')
+    .where(
+      sql<boolean>`status = 'suspended' and asked <> pauses or status in ('success', 'failed', 'canceled') and asked > 0`,
+    )
+    .where('updated_at', '<=', secondsAgo(olderThanSeconds))
+    .limit(limit)
+    .execute()
+  return rows.map(({ run_id }) => run_id)
+}
+
+/** Places of runs that do not advance. Every change of a run sees to its place, so there should be none. */
+export async function claimStrayPlaces(db: Db) {
+  const { rows } = await sql<Pick<RunRow, 'run_id' | 'workspace_id'>>`
+    update workflow_runs set advancing = false
+    where id in (
+      select id from workflow_runs
+      where advancing and (status not in ('launching', 'running') or queued_at is not null)
+      for no key update skip locked)
+    returning run_id, workspace_id`.execute(db)
+  return rows
 }
 
 /** Canceled, and the engine still works on it as far as is known. */

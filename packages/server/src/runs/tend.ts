@@ -1,6 +1,7 @@
 import { stopCarrying } from './cancel.ts'
 import { voidOldLaunches } from './launch.ts'
 import { handOver, sendRun } from './queue.ts'
+import { reconcileRuns } from './reconcile.ts'
 import type { RunParts } from './run-parts.ts'
 import * as store from './store.ts'
 
@@ -13,7 +14,7 @@ const stopWithinSeconds = 600
 /**
  * What every process does about once a second, so that no run is left behind by the death of any other: launches that
  * nobody confirmed are void, answers and runs that may not have reached the engine are sent again, canceled runs are
- * stopped again, and queues go on.
+ * stopped again, what should not be is put right, and queues go on.
  */
 export async function tendRuns(parts: RunParts): Promise<void> {
   const { db } = parts.database
@@ -26,6 +27,7 @@ export async function tendRuns(parts: RunParts): Promise<void> {
     await sendRun(parts, runId).catch(() => {})
   const leaving = { fromSeconds: askAgainSeconds, toSeconds: stopWithinSeconds }
   for (const row of await store.listLeaving(db, leaving, atOnce)) await stopCarrying(parts, row)
+  await reconcileRuns(parts)
   const waiting = await store.listWaitingWorkspaces(db, atOnce)
   for (const workspaceId of new Set([...waiting, ...freed])) await handOver(parts, workspaceId)
 }
