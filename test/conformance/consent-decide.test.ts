@@ -199,10 +199,24 @@ describe('a denial', () => {
     const key = await waiting(person)
     const consent = await mustConnect(key)
     must(await denyConsent(person, consent.consent_id), 200)
-    expectRefusal(await key.get('/workspaces'), 403, 'FORBIDDEN')
+    for (const path of ['/skills', '/workspaces', '/agents/me'])
+      expectRefusal(await key.get(path), 403, 'FORBIDDEN')
     const again = await connect(key)
     expect(again.status).toBe(202)
     expect(again.body.consent_id).not.toBe(consent.consent_id)
+  })
+
+  stackOnly('or its end in time leaves the key where it was', () => {
+    verifies('consent:denied:key-stays-unactivated')
+    return withClock(async (clock) => {
+      const person = await newPerson()
+      const key = await waiting(person)
+      const consent = await mustConnect(key)
+      await clock.setAhead({ seconds: 610 })
+      expect((await pollAt(key, consent.poll_url)).body).toEqual({ status: 'expired' })
+      expectRefusal(await key.get('/skills'), 403, 'FORBIDDEN')
+      expect((await connect(key)).status).toBe(202)
+    })
   })
 })
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { must, newKey, newPerson } from './support/actors.ts'
 import { withClock } from './support/clock.ts'
@@ -11,8 +12,20 @@ import {
   removeScope,
   requestAndApprove,
 } from './support/consent.ts'
+import {
+  cancel,
+  installSkill,
+  lasting,
+  message,
+  mustRun,
+  post,
+  prepare,
+  quick,
+  rerun,
+  run,
+} from './support/executions.ts'
 import { newHolder, prove } from './support/passkeys.ts'
-import { expectRefusal } from './support/shapes.ts'
+import { expectFlatRefusal, expectRefusal } from './support/shapes.ts'
 import { stackOnly } from './support/stack-only.ts'
 import { verifies } from './verifies.ts'
 
@@ -92,6 +105,32 @@ describe('a one_time grant', () => {
     expectRefusal(await key.get('/profile/search'), 400, 'INVALID_INPUT')
     expect((await key.get('/profile/search?q=x')).status).toBe(200)
     expectRefusal(await key.get('/profile/search?q=x'), 403, 'FORBIDDEN')
+  })
+
+  test('is spent by the start that it allowed, and by no refusal before', async () => {
+    verifies('scopes:mode:one-time-single-use')
+    const holder = await newHolder()
+    await installSkill(holder)
+    const key = await newKey(holder, { scopes: ['agent:list'] })
+    const asked = await mustRequest(key, 'tool:execute', { mode: 'one_time' })
+    const device_auth = await prove(holder, asked.request_id)
+    must(await approveRequest(holder, asked.request_id, { device_auth }), 200)
+    const isConsumed = async () => (await pollAt(key, asked.poll_url)).body.consumed
+    expectFlatRefusal(await key.post('/skills/none-such/run', { input: quick }), 404, 'NOT_FOUND')
+    expectFlatRefusal(await run(key, 'x'.repeat(102_401)), 400, 'INVALID_INPUT')
+    expectRefusal(await rerun(key, 'none-such', quick), 404, 'NOT_FOUND')
+    const busy = await mustRun(holder, lasting)
+    expectFlatRefusal(await run(key, quick), 429, 'EXECUTION_RUNNING')
+    await cancel(holder, busy)
+    expectRefusal(await post(key, busy, message(quick)), 409, 'CONFLICT')
+    const prepared = await prepare(key)
+    expect(await isConsumed()).toBeUndefined()
+    const repeat = { headers: { 'idempotency-key': randomUUID() } }
+    const started = must(await run(key, quick, {}, repeat), 200)
+    expect(await isConsumed()).toBe(true)
+    expect(must(await run(key, quick, {}, repeat), 200)).toEqual(started)
+    expectRefusal(await run(key, quick), 403, 'FORBIDDEN')
+    expectRefusal(await post(key, prepared, message(quick)), 403, 'FORBIDDEN')
   })
 
   test('lets one of twenty calls at once pass', async () => {

@@ -12,6 +12,7 @@ import {
   installSkill,
   lasting,
   list,
+  message,
   mustRun,
   newRunner,
   newSkillArtifact,
@@ -212,8 +213,13 @@ describe('the scope to run skills', () => {
     const refused = expectRefusal(await key.post('/skills/second/run', { input: quick }), 403, 'FORBIDDEN')
     expect(refused.details?.['missing_scopes']).toEqual(['tool:execute:second'])
     expect(refused.message).toContain('tool:execute:second')
-    const prepared = await key.post('/executions', { skill_slug: 'second', input: quick })
-    expectRefusal(prepared, 403, 'FORBIDDEN')
+    // Preparing asks for nothing; what starts it does.
+    const prepared = must(
+      await key.post<{ id: string }>('/executions', { skill_slug: 'second', input: quick }),
+      200,
+    )
+    const start = await key.post(`/executions/${prepared.id}/events`, { events: [message(quick)] })
+    expect(expectRefusal(start, 403, 'FORBIDDEN').message).toContain('tool:execute:second')
     expect((await run(key, quick)).status).toBe(200)
   })
 })

@@ -1,17 +1,31 @@
+import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { must, newKey, newPerson } from './support/actors.ts'
 import type { Answer, Caller } from './support/client.ts'
+import { removeScope } from './support/consent.ts'
 import {
+  cancel,
   errand,
   installSkill,
   interrupt,
+  lasting,
   message,
   newSkillArtifact,
   prepare,
   quick,
+  type Started,
+  statusOf,
 } from './support/executions.ts'
 import { expectRefusal } from './support/shapes.ts'
-import { echo, flow, launch, listRuns, mustInstall, newWorkflowArtifact } from './support/workflows.ts'
+import {
+  echo,
+  flow,
+  launch,
+  listRuns,
+  mustInstall,
+  mustLaunch,
+  newWorkflowArtifact,
+} from './support/workflows.ts'
 import { verifies } from './verifies.ts'
 
 type Call = (caller: Caller) => Promise<Answer>
@@ -41,6 +55,57 @@ test('whatever starts or stops something needs tool:execute', async () => {
     expectMissing(await call(without), 'tool:execute')
     expect((await call(holding)).status).not.toBe(403)
   }
+})
+
+test('without its scope a call is refused alike for what is there and what is not', async () => {
+  verifies('auth:scope:checked-before-lookup')
+  const person = await newPerson()
+  await installSkill(person)
+  await mustInstall(person, flow([echo]))
+  const executionId = await prepare(person)
+  const artifactId = await newSkillArtifact(person, 'other')
+  const runId = await mustLaunch(person)
+  const calls: [there: string, (caller: Caller, id: string) => Promise<Answer>][] = [
+    [errand, (caller, slug) => caller.post(`/skills/${slug}/uninstall`)],
+    [errand, (caller, slug) => caller.post(`/skills/${slug}/versions/1/restore`)],
+    [executionId, (caller, id) => caller.post(`/executions/${id}/events`, { events: [message(quick)] })],
+    [executionId, (caller, id) => caller.post(`/executions/${id}/events`, { events: [interrupt] })],
+    [executionId, (caller, id) => caller.post(`/executions/${id}/rerun`, { input: quick })],
+    [executionId, (caller, id) => caller.post(`/executions/${id}/cancel`)],
+    ['flow', (caller, id) => caller.post(`/workflows/${id}/launch`)],
+    ['flow', (caller, slug) => caller.delete(`/workflows/${slug}`)],
+    [runId, (caller, id) => caller.post(`/workflows/runs/${id}/resume`)],
+    [runId, (caller, id) => caller.post(`/workflows/runs/${id}/rerun`)],
+    [runId, (caller, id) => caller.post(`/workflows/runs/${id}/cancel`)],
+    [runId, (caller, id) => caller.delete(`/workflows/queue/${id}`)],
+    [artifactId, (caller, id) => caller.delete(`/artifacts/${id}`)],
+    ['assistant', (caller, id) => caller.delete(`/agents/${id}`)],
+  ]
+  const key = await newKey(person, { scopes: ['profile:read'] })
+  for (const [there, call] of calls) {
+    const refused = expectRefusal(await call(key, there), 403, 'FORBIDDEN')
+    expect(expectRefusal(await call(key, `none-${randomUUID()}`), 403, 'FORBIDDEN')).toEqual(refused)
+  }
+  expect((await statusOf(person, executionId)).status).toBe('idle')
+})
+
+test('a key stops without a scope what it has started itself, and nothing else', async () => {
+  verifies('auth:scope:cancel-own')
+  const person = await newPerson()
+  await installSkill(person)
+  await mustInstall(person, flow([{ type: 'sleep', id: 'rest', duration: 600_000 }]))
+  const key = await newKey(person, { scopes: ['tool:execute'] })
+  const { executionId } = must(await key.post<Started>(`/skills/${errand}/run`, { input: lasting }), 200)
+  const runId = await mustLaunch(key)
+  const another = await mustLaunch(person)
+  must(await removeScope(person, key.id, 'tool:execute'), 200)
+  const own = await prepare(key)
+  expect((await key.post(`/executions/${own}/events`, { events: [interrupt] })).status).toBe(200)
+  expectMissing(await key.post(`/executions/${own}/events`, { events: [message(quick)] }), 'tool:execute')
+  expect(await cancel(key, executionId)).toMatchObject({ success: true })
+  expectMissing(await key.post(`/workflows/runs/${another}/cancel`), 'tool:execute')
+  expect((await key.post(`/workflows/runs/${runId}/cancel`)).status).toBe(200)
+  expectMissing(await key.post(`/executions/${await prepare(person)}/cancel`), 'tool:execute')
 })
 
 test('whatever changes the library needs workspace:files:write', async () => {

@@ -184,6 +184,9 @@ export const consentRoutes = defineRoutes({
         status,
         mode: Type.Optional(GrantModeSchema),
         expires_at: Type.Optional(Nullable(Timestamp)),
+        consumed: Type.Optional(
+          Type.Literal(true, { description: 'A one_time grant has been used; ask again for another use' }),
+        ),
         deny_reason: Type.Optional(Type.String()),
       }),
     },

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
+import { anySkill } from './scopes.ts'
 import { Nullable, Timestamp } from './shapes.ts'
 
 /** What an execution is given to work on, in bytes of UTF-8. */
@@ -208,6 +209,7 @@ export const executionRoutes = defineRoutes({
     summary: 'Start a prepared execution with a user.message, or end one with a user.interrupt',
     tag: 'executions',
     audience: 'credential',
+    scopesBeyondOwn: [anySkill],
     limits: ['rest'],
     flatErrors: ['INSUFFICIENT_CREDITS', 'EXECUTION_RUNNING', 'EXECUTION_FAILED'],
     params: ExecutionParam,
@@ -245,6 +247,7 @@ export const executionRoutes = defineRoutes({
     summary: 'Run the same skill again with another input, linked to this execution',
     tag: 'executions',
     audience: 'credential',
+    scopes: [anySkill],
     limits: ['rest', 'skillRun'],
     creates: true,
     flatErrors: ['INSUFFICIENT_CREDITS', 'EXECUTION_RUNNING', 'EXECUTION_FAILED'],
@@ -267,6 +270,7 @@ export const executionRoutes = defineRoutes({
     summary: 'End an execution and every process of it',
     tag: 'executions',
     audience: 'credential',
+    scopesBeyondOwn: [anySkill],
     limits: ['rest'],
     params: ExecutionParam,
     responses: {

@@ -97,6 +97,8 @@ export { passkeyRoutes } from './passkeys.ts'
 export { factsPerProfile, profileRoutes } from './profile.ts'
 export type { AnswerOf, Audience, BodyOf, ParamsOf, QueryOf, Route, Routes } from './route.ts'
 export {
+  anySkill,
+  coversScope,
   defaultMode,
   describeScope,
   fullAccess,

@@ -20,6 +20,11 @@ export interface Route {
   readonly audience: Audience
   /** What a key must hold, all of it. A session may do whatever its person may. */
   readonly scopes?: readonly string[]
+  /**
+   * What a key needs for whatever it did not start itself. Asked by the handler, which knows what that is, and before it
+   * tells whether the thing exists.
+   */
+  readonly scopesBeyondOwn?: readonly string[]
   /** What an OAuth token must name, all of it, whatever else it may do. Keys and sessions are not asked. */
   readonly oauthScopes?: readonly string[]
   /** Served also for a key that waits for its first consent; all other routes refuse such a key. */

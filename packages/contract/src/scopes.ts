@@ -106,13 +106,22 @@ export function defaultMode(info: ScopeInfo): GrantMode {
   return info.sensitive ? 'session' : 'persistent'
 }
 
+/** Needed where the skill is not known yet: the right to run any one, whichever it is. Nobody holds it by this name. */
+export const anySkill = 'tool:execute:*'
+
 /** The scopes of which any one is enough: the scope itself, and for one skill the right to run any. */
 export function scopesThatCover(scope: string): string[] {
   return skillPattern.test(scope) ? [scope, 'tool:execute'] : [scope]
 }
 
+/** Whether holding the one is enough where the other is needed. */
+export function coversScope(held: string, needed: string): boolean {
+  if (needed === anySkill) return held === 'tool:execute' || skillPattern.test(held)
+  return scopesThatCover(needed).includes(held)
+}
+
 /** Which of the needed scopes are not among the held ones. */
 export function missingScopes(held: readonly string[], needed: readonly string[]): string[] {
   if (held.includes(fullAccess)) return []
-  return needed.filter((scope) => !scopesThatCover(scope).some((cover) => held.includes(cover)))
+  return needed.filter((scope) => !held.some((one) => coversScope(one, scope)))
 }

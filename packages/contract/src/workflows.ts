@@ -54,6 +54,7 @@ const DefinitionBody = Type.Unsafe<Record<string, unknown>>({ type: 'object', ad
 
 const shared = { tag: 'workflows', audience: 'credential', limits: ['rest'] } as const
 const writes = { ...shared, scopes: ['workspace:files:write'] } as const
+const stops = { ...shared, scopesBeyondOwn: ['tool:execute'] } as const
 const runs = { ...shared, scopes: ['tool:execute'] } as const
 
 export const workflowRoutes = defineRoutes({
@@ -239,7 +240,7 @@ export const workflowRunRoutes = defineRoutes({
     oddRefusals: { 409: AlreadyFinished },
   },
   cancelWorkflowRun: {
-    ...runs,
+    ...stops,
     method: 'POST',
     path: '/api/v1/workflows/runs/:runId/cancel',
     summary: 'End a run that is running or suspended',
@@ -279,7 +280,7 @@ export const workflowRunRoutes = defineRoutes({
     errors: [],
   },
   deleteWorkflowQueueJob: {
-    ...runs,
+    ...stops,
     method: 'DELETE',
     path: '/api/v1/workflows/queue/:runId',
     summary: 'Cancel a run that waits or advances',

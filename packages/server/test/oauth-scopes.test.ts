@@ -1,7 +1,9 @@
 import type { Route } from '@guildhall/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Answer } from '../../../test/support/caller.ts'
+import { Access } from '../src/http/access.ts'
 import { authorize } from '../src/http/authorize.ts'
+import type { Grants } from '../src/http/grants.ts'
 import type { Principal } from '../src/http/principal.ts'
 import {
   type App,
@@ -86,25 +88,27 @@ describe('what a route asks of a token by name', () => {
     errors: [],
     oauthScopes: ['trace:read'],
   }
-  const nothing = {
-    findUncovered: async (_: unknown, scopes: readonly string[]) => [...scopes],
-    spend: async () => [],
+  const noGrants: Grants = {
+    find: async (_principal, scopes) => ({ uncovered: [...scopes], once: [] }),
+    spend: async (_tx, _principal, scopes) => [...scopes],
   }
+  const request = { method: 'GET', path: '/x', bodySha256: () => '', repeatKey: undefined }
+  const enter = (who: Principal) => authorize(route, [], who, new Access(noGrants, who, request))
   const principal = (kind: Principal['kind'], scopes: string[]) =>
     ({ kind, scopes, activated: true }) as unknown as Principal
 
   test('no wildcard stands for it', async () => {
     const token = principal('oauth', ['*', 'read', 'write', 'admin'])
-    await expect(authorize(route, [], token, nothing)).rejects.toMatchObject({
+    await expect(enter(token)).rejects.toMatchObject({
       code: 'FORBIDDEN',
       details: { missing_scopes: ['trace:read'] },
     })
     const granted = principal('oauth', ['*', 'read', 'write', 'admin', 'trace:read'])
-    await expect(authorize(route, [], granted, nothing)).resolves.toEqual([])
+    await expect(enter(granted)).resolves.toBeUndefined()
   })
 
   test('is not asked of keys and sessions', async () => {
-    await expect(authorize(route, [], principal('key', ['profile:read']), nothing)).resolves.toEqual([])
-    await expect(authorize(route, [], principal('session', ['*']), nothing)).resolves.toEqual([])
+    await expect(enter(principal('key', ['profile:read']))).resolves.toBeUndefined()
+    await expect(enter(principal('session', ['*']))).resolves.toBeUndefined()
   })
 })

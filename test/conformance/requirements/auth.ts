@@ -107,10 +107,18 @@ export const auth = [
     decided: true,
   },
   {
+    id: 'auth:scope:cancel-own',
+    area: 'auth',
+    line: 439,
+    rule: 'A key without tool:execute may cancel or interrupt an execution or a run that it has started itself (200), and is 403 on those of others.',
+    kind: 'security',
+    decided: true,
+  },
+  {
     id: 'auth:scope:checked-before-lookup',
     area: 'auth',
     line: 439,
-    rule: 'Without the needed scope POST /skills/:slug/uninstall is 403 with the same code and message for an installed slug and for a made-up one.',
+    rule: 'On whatever route a scope is missing, the 403 has the same code, message and details for a target that exists and for a made-up one; also where the scope names the skill that an execution runs.',
     kind: 'security',
   },
   {

@@ -55,7 +55,7 @@ export const consent = [
     id: 'consent:denied:key-stays-unactivated',
     area: 'consent',
     line: 265,
-    rule: 'If the first consent of a key is denied, the key is still 403 on GET /workspaces, and POST /agents/connect can be called again (202).',
+    rule: 'If the first consent of a key is denied or expires, the key is still 403 on GET /skills, and POST /agents/connect can be called again (202).',
     kind: 'state',
   },
   {

@@ -56,7 +56,7 @@ export const scopes = [
     id: 'scopes:mode:one-time-single-use',
     area: 'scopes',
     line: 68,
-    rule: 'After a one_time approval the first call that needs the scope passes and the second is 403 FORBIDDEN; calls that do not need the scope leave the grant unspent.',
+    rule: 'After a one_time approval one call that needs the scope has its effect and the next is 403 FORBIDDEN. Calls that do not need the scope, refusals (400, 404, 409, 429) and a repeat under the Idempotency-Key of the use spend nothing; a poll then says consumed: true.',
     kind: 'security',
   },
   {

@@ -24,6 +24,7 @@ export interface Poll {
   scopes?: string[]
   mode?: GrantMode
   expires_at?: string | null
+  consumed?: true
   deny_reason?: string
 }
 

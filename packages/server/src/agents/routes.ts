@@ -58,7 +58,7 @@ export function agentHandlers({ live }: { live: Live }) {
     getAgent: async ({ principal, params, deps }) =>
       describeAgent(await requireAgent(deps.database.db, principal.workspaceId, params.agentId)),
 
-    updateAgent: async ({ principal, params, body, deps }) => {
+    updateAgent: async ({ principal, params, body, deps, access }) => {
       const { workspaceId } = principal
       requireKnownModel(deps.config, body.model)
       const row = await deps.database.transaction(async (tx) => {
@@ -67,6 +67,7 @@ export function agentHandlers({ live }: { live: Live }) {
         const change = changesOf(before, body)
         if (change.is_primary === false) throw primaryStays()
         if (Object.keys(change).length === 0) return before
+        await access.spend(tx)
         if (change.is_primary) await store.updateNoPrimary(tx, workspaceId)
         const after = await store.updateAgent(tx, workspaceId, before.slug, change)
         if (!after) throw new ApiError('NOT_FOUND')
@@ -81,11 +82,12 @@ export function agentHandlers({ live }: { live: Live }) {
       return describeAgent(row)
     },
 
-    deleteAgent: async ({ principal, params, deps }) => {
+    deleteAgent: async ({ principal, params, deps, access }) => {
       const { workspaceId } = principal
       const slug = await deps.database.transaction(async (tx) => {
         await store.lockAgents(tx, workspaceId)
         const row = await requireAgent(tx, workspaceId, params.agentId)
+        await access.spend(tx)
         if (!(await store.deleteAgent(tx, workspaceId, row.slug))) throw primaryStays()
         await recordActivity(tx, principal, {
           type: 'agent.deleted',

@@ -77,10 +77,12 @@ export function artifactHandlers() {
       }
     },
 
-    deleteArtifact: async ({ principal, params, deps }) => {
-      if (!(await store.deleteArtifact(deps.database.db, principal.workspaceId, params.id))) {
-        throw new ApiError('NOT_FOUND')
-      }
+    deleteArtifact: async ({ principal, params, deps, access }) => {
+      await deps.database.transaction(async (tx) => {
+        if (!(await store.deleteArtifact(tx, principal.workspaceId, params.id)))
+          throw new ApiError('NOT_FOUND')
+        await access.spend(tx)
+      })
       return succeeded
     },
   })

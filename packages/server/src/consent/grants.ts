@@ -1,7 +1,6 @@
-import { scopesThatCover } from '@guildhall/contract'
+import { coversScope, scopesThatCover } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
 import type { Grants } from '../http/grants.ts'
-import type { Principal } from '../http/principal.ts'
 import * as store from './store.ts'
 
 /**
@@ -10,41 +9,28 @@ import * as store from './store.ts'
  * away or spent is gone at once, on every process.
  */
 export function createGrants({ database }: Pick<Deps, 'database'>): Grants {
-  const findLive = async (principal: Principal, scopes: readonly string[]) =>
-    principal.kind === 'key'
-      ? database.hot<{ scope: string; mode: 'session' | 'one_time' }>(store.findGrantsStatement, [
-          principal.credentialId,
-          scopes.flatMap(scopesThatCover),
-        ])
-      : []
   return {
-    findUncovered: async (principal, scopes) => {
-      const live = new Set((await findLive(principal, scopes)).map((grant) => grant.scope))
-      return scopes.filter((scope) => !scopesThatCover(scope).some((cover) => live.has(cover)))
+    find: async ({ kind, credentialId }, scopes, { method, path, repeatKey }) => {
+      if (kind !== 'key') return { uncovered: [...scopes], once: [] }
+      const found = await database.hot<{ scope: string; mode: 'session' | 'one_time' }>(
+        store.findGrantsStatement,
+        [credentialId, method, path, repeatKey ?? null],
+      )
+      const covering = (scope: string) => found.filter((grant) => coversScope(grant.scope, scope))
+      return {
+        uncovered: scopes.filter((scope) => covering(scope).length === 0),
+        once: scopes.filter((scope) => covering(scope).every(({ mode }) => mode === 'one_time')),
+      }
     },
 
-    spend: async (principal, scopes, request) => {
-      const live = await findLive(principal, scopes)
-      const inSession = new Set(live.flatMap(({ scope, mode }) => (mode === 'session' ? [scope] : [])))
-      const toSpend = scopes.filter((scope) => !scopesThatCover(scope).some((cover) => inSession.has(cover)))
-      if (toSpend.length === 0) return []
-      const exact = { method: request.method, path: request.path, bodySha256: request.bodySha256() }
-      const missing: string[] = []
-      await database
-        .transaction(async (tx) => {
-          for (const scope of toSpend) {
-            const spent = await store.claimOneTime(tx, principal.credentialId, scopesThatCover(scope), exact)
-            if (!spent) missing.push(scope)
-          }
-          // All or nothing: a request that is refused for one scope must not cost the grant of another.
-          if (missing.length > 0) throw new NotCovered()
-        })
-        .catch((error) => {
-          if (!(error instanceof NotCovered)) throw error
-        })
-      return missing
+    spend: async (tx, { credentialId }, scopes, { method, path, bodySha256, repeatKey }) => {
+      const exact = { method, path, bodySha256: bodySha256(), repeatKey: repeatKey ?? null }
+      const uncovered: string[] = []
+      for (const scope of scopes) {
+        const spent = await store.claimOneTime(tx, credentialId, scopesThatCover(scope), exact)
+        if (!spent) uncovered.push(scope)
+      }
+      return uncovered
     },
   }
 }
-
-class NotCovered extends Error {}

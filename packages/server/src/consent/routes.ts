@@ -150,6 +150,7 @@ export function consentHandlers({ check, live, listRunning }: ConsentParts) {
         status: found.state,
         mode,
         ...(mode === 'persistent' ? {} : { expires_at: found.grantedUntil }),
+        ...(found.consumed ? { consumed: true as const } : {}),
       }
     },
 
@@ -227,6 +228,7 @@ interface OwnRequest {
   grantedUntil: string | null
   denyReason: string | null
   scopes: string[]
+  consumed: boolean
 }
 
 const lookAgainMs = 1000

@@ -103,7 +103,8 @@ export async function findByLinkCode(db: Db, userId: string, linkCode: string) {
 export const findOwnRequestStatement: HotStatement = {
   name: 'find-own-request',
   text: `select case when r.status = 'pending' and r.expires_at <= guild_now() then 'expired' else r.status end as state,
-           r.granted_mode as "grantedMode", r.granted_until as "grantedUntil", r.deny_reason as "denyReason", k.scopes
+           r.granted_mode as "grantedMode", r.granted_until as "grantedUntil", r.deny_reason as "denyReason", k.scopes,
+           exists (select 1 from grants g where g.request_id = r.id and g.consumed_at is not null) as consumed
          from approval_requests r join api_keys k on k.id = r.key_id
          where r.id = $1 and r.key_id = $2 and r.kind = $3`,
 }
@@ -160,22 +161,30 @@ export async function listLiveGrants(db: Db, keyId: number) {
     .execute()
 }
 
-/** The live grants of a key for these scopes; read at the scope check of a route. */
+/**
+ * What a key may use for this request: its live grants, but those that are bound to another one, and what was spent
+ * before under the same Idempotency-Key, so that a repeat of what it was spent on is let through to its answer.
+ */
 export const findGrantsStatement: HotStatement = {
   name: 'find-grants',
   text: `select scope, mode from grants
-         where key_id = $1 and scope = any($2::text[]) and consumed_at is null and expires_at > guild_now()`,
+         where key_id = $1 and consumed_at is null and expires_at > guild_now()
+           and (bound_method is null or (bound_method = $2 and bound_path = $3))
+         union all
+         select scope, mode from grants where key_id = $1 and spent_for = $4`,
 }
 
 /**
- * Spends one one_time grant of any of these scopes that fits the request; of parallel spenders each gets another
- * one or none. One that is bound to this very request goes before one that would do for any.
+ * Spends one one_time grant of any of these scopes that fits the request. Who comes at the same time waits: when the
+ * first one's effect is undone, the grant is there for the next. One that is bound to this very request goes before one
+ * that would do for any. What was spent under the same Idempotency-Key serves it again: this is asked only when there is
+ * no record of that key, so what it was spent on has come to nothing.
  */
 export async function claimOneTime(
-  tx: Tx,
+  tx: Db,
   keyId: number,
   scopes: readonly string[],
-  request: { method: string; path: string; bodySha256: string },
+  request: { method: string; path: string; bodySha256: string; repeatKey: string | null },
 ) {
   const candidate = tx
     .selectFrom('grants')
@@ -183,7 +192,7 @@ export async function claimOneTime(
     .where('key_id', '=', keyId)
     .where('scope', 'in', scopes)
     .where('mode', '=', 'one_time')
-    .where('consumed_at', 'is', null)
+    .where((e) => e.or([e('consumed_at', 'is', null), e('spent_for', '=', request.repeatKey)]))
     .where('expires_at', '>', now)
     .where((e) =>
       e.or([
@@ -195,14 +204,14 @@ export async function claimOneTime(
         ]),
       ]),
     )
+    .orderBy((e) => e('consumed_at', 'is', null))
     .orderBy((e) => e('bound_method', 'is', null))
     .orderBy('id')
     .limit(1)
     .forUpdate()
-    .skipLocked()
   return tx
     .updateTable('grants')
-    .set({ consumed_at: now })
+    .set({ consumed_at: now, spent_for: request.repeatKey })
     .where('id', '=', candidate)
     .returning('id')
     .executeTakeFirst()
@@ -219,9 +228,13 @@ export async function deleteGrants(tx: Tx, keyId: number, scope: string): Promis
 }
 
 export async function deleteOldRequests(db: Db): Promise<number> {
+  // A spent one stays as long as the request that it answers, whose poll tells of it.
   const grants = await db
     .deleteFrom('grants')
     .where('expires_at', '<=', secondsAgo(24 * 3600))
+    .where((e) =>
+      e.or([e('consumed_at', 'is', null), e('expires_at', '<=', secondsAgo(keepAfterExpirySeconds))]),
+    )
     .executeTakeFirst()
   const requests = await db
     .deleteFrom('approval_requests')

@@ -18,6 +18,9 @@ export type ExecutionParts = Pick<Deps, 'config' | 'database' | 'redis' | 'engin
   live: Live
 }
 
+/** What the change costs whoever wanted it, in the same transaction. */
+type Spend = (tx: Tx) => Promise<void>
+
 /** The worker that has the execution listens here, and so does who waits for its end. */
 export function endChannel(executionRowId: number): string {
   return `execution-end:${executionRowId}`
@@ -103,7 +106,13 @@ export async function end(
   parts: ExecutionParts,
   id: number,
   ending: Ending,
-  only: { attempt?: number; untaken?: boolean; due?: store.Due; lockWithinMs?: number } = {},
+  only: {
+    attempt?: number
+    untaken?: boolean
+    due?: store.Due
+    lockWithinMs?: number
+    spend?: Spend | undefined
+  } = {},
 ): Promise<{ row: store.ExecutionRow | undefined; changed: Changed | undefined }> {
   const change = async (tx: Tx) => {
     const row = await store.lockExecution(tx, id, only.due)
@@ -111,6 +120,7 @@ export async function end(
       (only.attempt !== undefined && only.attempt !== row?.attempt) ||
       (only.untaken && row?.worker_id !== null)
     if (!row || hasEnded(row) || isOthers) return { row, changed: undefined }
+    await only.spend?.(tx)
     return { row, changed: await endExecution(tx, row, ending) }
   }
   const outcome = await parts.database.transaction(change, only)
@@ -147,8 +157,8 @@ const interrupted: Ending = {
 const seenGoneWithinMs = 4000
 
 /** Cancel, as far as the record goes; then waits until the worker has seen the last process gone, or for a while. */
-export async function cancel(parts: ExecutionParts, id: number) {
-  const { row, changed } = await end(parts, id, interrupted)
+export async function cancel(parts: ExecutionParts, id: number, spend?: Spend) {
+  const { row, changed } = await end(parts, id, interrupted, { spend })
   if (!changed) return { row, changed, processKilled: false }
   return { row, changed, processKilled: row?.worker_id ? await waitUntilGone(parts, id) : false }
 }

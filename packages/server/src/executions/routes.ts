@@ -1,4 +1,4 @@
-import { type BodyOf, executionRoutes } from '@guildhall/contract'
+import { anySkill, type BodyOf, executionRoutes } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes, type Call } from '../http/bind-routes.ts'
 import { type Principal, startedThrough } from '../http/principal.ts'
@@ -77,7 +77,6 @@ export function executionHandlers(parts: ExecutionParts) {
       const input = body.input ?? (session ? '' : undefined)
       if (slug === undefined) throw missing('skill_slug')
       if (input === undefined) throw missing('input')
-      await call.requireScopes([`tool:execute:${slug}`])
       requireSmallInput(input)
       const skill = await requireSkill(call, slug)
       const remixed = body.remixOf
@@ -136,16 +135,16 @@ export function executionHandlers(parts: ExecutionParts) {
     },
 
     postExecutionEvents: async (call) => {
-      const { principal, deps } = call
+      const { principal, deps, access } = call
       const { events, ifBusy, maxCost } = call.body
-      const row = await requireExecution(call, call.params.executionId)
-      await call.requireScopes([`tool:execute:${row.skill_slug}`])
       const event = events[0]
       if (event?.type !== 'user.message') {
-        const { changed } = await cancel(parts, row.id)
+        const row = await requireStoppable(call, call.params.executionId)
+        const { changed } = await cancel(parts, row.id, (tx) => access.spend(tx))
         if (!changed) throw ended(row)
         return { data: changed.events.map(describeEvent) }
       }
+      const row = await requireRunnable(call, call.params.executionId)
       if (row.user_id !== principal.userId) throw othersExecution()
       await countStart(call)
       const text = joinInput(row.input_text, event.content.map((block) => block.text).join('\n'))
@@ -155,6 +154,7 @@ export function executionHandlers(parts: ExecutionParts) {
           const held = await store.lockExecution(tx, row.id)
           if (!held || hasEnded(held)) throw ended(row)
           if (held.status === 'working' || held.queued_at !== null) throw startedBefore()
+          await access.spend(tx)
           return startExecution(tx, deps.config, held, {
             ...toWish(principal, text, { ifBusy, maxCost }),
             content: event.content,
@@ -167,8 +167,7 @@ export function executionHandlers(parts: ExecutionParts) {
 
     rerunExecution: async (call) => {
       const { principal, params, body, deps } = call
-      const parent = await requireExecution(call, params.executionId)
-      await call.requireScopes([`tool:execute:${parent.skill_slug}`])
+      const parent = await requireRunnable(call, params.executionId)
       requireSmallInput(body.input)
       const skill = await requireSkill(call, parent.skill_slug)
       const made: { changed?: Changed } = {}
@@ -199,9 +198,12 @@ export function executionHandlers(parts: ExecutionParts) {
     },
 
     cancelExecution: async (call) => {
-      const row = await requireExecution(call, call.params.executionId)
-      await call.requireScopes([`tool:execute:${row.skill_slug}`])
-      const { row: before, changed, processKilled } = await cancel(parts, row.id)
+      const row = await requireStoppable(call, call.params.executionId)
+      const {
+        row: before,
+        changed,
+        processKilled,
+      } = await cancel(parts, row.id, (tx) => call.access.spend(tx))
       const actualStatus = changed?.row.status ?? before?.status ?? row.status
       const message = changed ? 'Canceled' : `The execution had ended already: ${actualStatus}`
       return { success: changed !== undefined, message, processKilled, actualStatus }
@@ -234,12 +236,28 @@ async function countStart(call: Call): Promise<void> {
   refuseIfFull(deps, ['skillRun'], await countRequest(deps, ['skillRun'], caller))
 }
 
-type Asking = Pick<Call<(typeof executionRoutes)['getStreamToken']>, 'principal' | 'deps'>
+type Asking = Pick<Call<(typeof executionRoutes)['getStreamToken']>, 'principal' | 'deps' | 'access'>
 
 async function requireExecution({ principal, deps }: Asking, executionId: string) {
   const row = await store.findExecution(deps.database.db, principal.workspaceId, executionId)
   if (!row) throw new ApiError('NOT_FOUND')
   return row
+}
+
+/** Whether there is any right to run skills is decided before it is told whether the execution exists. */
+async function requireRunnable(call: Asking, executionId: string) {
+  await call.access.require([anySkill])
+  const row = await requireExecution(call, executionId)
+  await call.access.require([`tool:execute:${row.skill_slug}`])
+  return row
+}
+
+/** What a key has started itself it may stop without a scope. Nothing else is told to who has none. */
+async function requireStoppable(call: Asking, executionId: string) {
+  const { principal, deps } = call
+  const row = await store.findExecution(deps.database.db, principal.workspaceId, executionId)
+  const isOwn = principal.kind === 'key' && row?.api_key_id === principal.credentialId
+  return row && isOwn ? row : requireRunnable(call, executionId)
 }
 
 async function requireSkill({ principal, deps }: Asking, slug: string) {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Route, Routes } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
+import type { Access } from './access.ts'
 import type { Principal } from './principal.ts'
 
 /** What is known about the other end of the connection. */
@@ -64,13 +65,13 @@ export interface Call<R extends Route = Route> {
   readonly query: QueryOf<R>
   readonly body: BodyOf<R>
   readonly principal: R['audience'] extends 'public' ? undefined : Principal
+  /** A handler that writes spends it in its transaction; what one reads is paid for when it has answered. */
+  readonly access: R['audience'] extends 'public' ? undefined : Access
   readonly client: Client
   /** The files of a form; undefined when the body was JSON. */
   readonly upload: readonly UploadedFile[] | undefined
   readonly repeatable: Repeatable | undefined
   readonly deps: Deps
-  /** For scopes that depend on what the request is about; spends grants like the edge does. */
-  requireScopes(scopes: readonly string[]): Promise<void>
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal
 }

@@ -1,11 +1,13 @@
+import { createHash } from 'node:crypto'
 import { describeScope, type Route } from '@guildhall/contract'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../deps.ts'
+import { Access } from './access.ts'
 import { ApiError } from './api-error.ts'
 import { type Authenticators, actInWorkspace, authenticate, credentialKind } from './authenticate.ts'
 import { authorize } from './authorize.ts'
 import { toApiError } from './error-handler.ts'
-import type { Grants } from './grants.ts'
+import type { ExactRequest, Grants } from './grants.ts'
 import { countRequest, refuseIfFull } from './rate-limit.ts'
 
 export interface EdgeContext {
@@ -53,7 +55,8 @@ export async function admit(
   if (route && principal) {
     request.principal = await actInWorkspace(edge.authenticators, principal, request.headers)
     const needed = neededScopes(route, request.params as Readonly<Record<string, string>>)
-    request.scopesToSpend = await authorize(route, needed, request.principal, edge.grants)
+    request.access = new Access(edge.grants, request.principal, exactRequest(route, request))
+    await authorize(route, needed, request.principal, request.access)
   }
   return undefined
 }
@@ -64,6 +67,16 @@ function neededScopes(route: Route, params: Readonly<Record<string, string>>): s
     const named = scope.replace(/\{(\w+)\}/g, (_text, name) => params[name] ?? '')
     return describeScope(named) ? named : scope.replace(/:\{\w+\}/g, '')
   })
+}
+
+function exactRequest(route: Route, request: FastifyRequest): ExactRequest {
+  const key = request.headers['idempotency-key']
+  return {
+    method: request.method,
+    path: request.url,
+    bodySha256: () => (request.bodyHash ?? createHash('sha256')).copy().digest('hex'),
+    repeatKey: route.creates && typeof key === 'string' ? key : undefined,
+  }
 }
 
 async function identify(edge: EdgeContext, route: Route | undefined, request: FastifyRequest) {

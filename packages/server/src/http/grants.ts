@@ -1,16 +1,24 @@
+import type { Db } from '../platform/database.ts'
 import type { Principal } from './principal.ts'
 
 /** What a request must match for a grant that is bound to one exact request. */
 export interface ExactRequest {
   readonly method: string
   readonly path: string
+  /** Known once the body has been read. */
   readonly bodySha256: () => string
+  /** The `Idempotency-Key` of a creating request: a grant that was spent under it covers its repeats. */
+  readonly repeatKey: string | undefined
 }
 
 /** Permissions beyond a key's own set; the feature that keeps them hands these down. */
 export interface Grants {
-  /** Which of the scopes no live grant of the key covers. Looks only; spends nothing. */
-  findUncovered(principal: Principal, scopes: readonly string[]): Promise<string[]>
-  /** Spends what has to be spent so that all scopes are covered, or nothing; gives what stays uncovered. */
-  spend(principal: Principal, scopes: readonly string[], request: ExactRequest): Promise<string[]>
+  /** Which of the scopes no grant covers for this request, and which only one that is good once. Spends nothing. */
+  find(
+    principal: Principal,
+    scopes: readonly string[],
+    request: ExactRequest,
+  ): Promise<{ uncovered: string[]; once: string[] }>
+  /** Spends a grant for each scope. Gives those for which none is left: who gets any must not commit. */
+  spend(tx: Db, principal: Principal, scopes: readonly string[], request: ExactRequest): Promise<string[]>
 }

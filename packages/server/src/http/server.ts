@@ -11,9 +11,9 @@ import fastify, {
 } from 'fastify'
 import type { Deps } from '../deps.ts'
 import type { RequestSpan } from '../platform/telemetry.ts'
+import type { Access } from './access.ts'
 import { ApiError } from './api-error.ts'
 import { type Authenticators, bearerToken } from './authenticate.ts'
-import { requireScopes, spendGrants } from './authorize.ts'
 import {
   type BoundRoute,
   type Call,
@@ -28,6 +28,7 @@ import type { Grants } from './grants.ts'
 import { sendJsonAnswer } from './json-answer.ts'
 import { readMultipart } from './multipart.ts'
 import { observe } from './observe.ts'
+import { perform } from './perform.ts'
 import type { Principal } from './principal.ts'
 import type { RawRoute } from './raw-route.ts'
 import { registerRawRoutes } from './raw-routes.ts'
@@ -37,8 +38,7 @@ import { isSocketUpgrade, type SocketDoor, serveSockets } from './socket.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     principal: Principal | undefined
-    /** Scopes of the route that only a grant covers. */
-    scopesToSpend: readonly string[]
+    access: Access | undefined
     /** Of the bytes that came, whatever they are said to be; undefined where no grant can ask for it. */
     bodyHash: Hash | undefined
     upload: readonly UploadedFile[] | undefined
@@ -98,7 +98,7 @@ export function createServer(options: {
   }) as unknown as FastifyInstance
 
   app.decorateRequest('principal', undefined)
-  app.decorateRequest('scopesToSpend', undefined as never)
+  app.decorateRequest('access', undefined)
   app.decorateRequest('bodyHash', undefined)
   app.decorateRequest('upload', undefined)
   app.setValidatorCompiler(({ schema, httpPart }) => validatorFor(httpPart).compile(schema as object))
@@ -165,7 +165,6 @@ function register(app: FastifyInstance, edge: EdgeContext, bound: BoundRoute): v
     onRequest: (request, reply) => admit(edge, route, request, reply),
     preParsing: hashBody,
     ...(route.optionalBody ? { preValidation: takeNoBodyAsEmpty } : {}),
-    ...(route.scopes ? { preHandler: (request) => spend(edge, request) } : {}),
     onResponse: (request, reply, done) => {
       observe(deps, { name: bound.name, path: route.path }, request, reply)
       done()
@@ -173,7 +172,7 @@ function register(app: FastifyInstance, edge: EdgeContext, bound: BoundRoute): v
     handler: async (request, reply) => {
       const parts = partsOf(request)
       if (parts.ignored !== undefined) reply.header('x-ignored-fields', parts.ignored)
-      const answer = await bound.handler(toCall(edge, bound, parts, request, reply))
+      const answer = await perform(bound, toCall(edge, bound, parts, request, reply))
       if (route.answers === 'redirect') return reply.redirect((answer as { location: string }).location, 302)
       if (route.answers === 'text') return reply.type('text/plain; version=0.0.4; charset=utf-8').send(answer)
       if (route.answers === 'file') return sendFile(reply, answer as FileAnswer)
@@ -214,6 +213,7 @@ function toCall(
     query: query as never,
     body: body as never,
     principal: request.principal as never,
+    access: request.access as never,
     client: {
       address: request.ip,
       userAgent: request.headers['user-agent'] ?? '',
@@ -223,12 +223,6 @@ function toCall(
     upload: request.upload,
     repeatable: route.creates ? readRepeatable(bound, request) : undefined,
     deps,
-    requireScopes: async (scopes) => {
-      const { principal } = request
-      if (!principal) throw new ApiError('UNAUTHORIZED')
-      request.scopesToSpend = await requireScopes(scopes, principal, edge.grants)
-      await spend(edge, request)
-    },
     get signal() {
       return signalOf(reply)
     },
@@ -257,16 +251,6 @@ function hashBody(
 
 async function takeNoBodyAsEmpty(request: FastifyRequest): Promise<void> {
   request.body ??= {}
-}
-
-async function spend(edge: EdgeContext, request: FastifyRequest): Promise<void> {
-  const { principal, scopesToSpend } = request
-  if (!principal || !scopesToSpend?.length) return
-  await spendGrants(edge.grants, principal, scopesToSpend, {
-    method: request.method,
-    path: request.url,
-    bodySha256: () => (request.bodyHash ?? createHash('sha256')).copy().digest('hex'),
-  })
 }
 
 /** The answer's end, not the request's: that one is over as soon as its body has been read. */

@@ -1,4 +1,5 @@
 import type { AnswerOf, Route } from '@guildhall/contract'
+import type { Access } from '../http/access.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Call } from '../http/bind-routes.ts'
 import type { Principal } from '../http/principal.ts'
@@ -16,7 +17,7 @@ interface Created<R extends Route> {
  * Runs a creating effect in one transaction together with the record of its answer, when the caller sent an
  * `Idempotency-Key`. Of two requests with one key the second waits for the first's transaction at the unique key
  * and then finds its answer; a crash takes effect and record away together. A secret is never recorded: the
- * repeat is told which thing it made.
+ * repeat is told which thing it made. Grants are spent with the effect, and not by a repeat of it.
  *
  * What has to follow the transaction is given as `confirm`, also for a repeat. It decides nothing about the record: that
  * goes only in the transaction that ends what was made before anything came of it (`deleteAnswersOf`), whoever runs it.
@@ -28,8 +29,13 @@ export async function createOnce<R extends Route>(
   confirm: (answer: AnswerOf<R>) => Promise<void> = async () => {},
 ): Promise<AnswerOf<R>> {
   const { repeatable, deps } = call
+  const access = call.access as Access
+  const paid = async (tx: Tx) => {
+    await access.spend(tx)
+    return effect(tx)
+  }
   if (!repeatable) {
-    const { answer } = await deps.database.transaction(effect)
+    const { answer } = await deps.database.transaction(paid)
     await confirm(answer)
     return answer
   }
@@ -37,7 +43,7 @@ export async function createOnce<R extends Route>(
   const claim = { caller: `${principal.userId}:${principal.workspaceId}`, ...repeatable }
   const { answer } = await deps.database.transaction(async (tx) => {
     if (!(await store.claimKey(tx, claim))) return recall(tx, call.route, claim)
-    const created = await effect(tx)
+    const created = await paid(tx)
     const kept = call.route.answersSecret ? null : created.answer
     await store.updateAnswer(tx, claim, { answer: kept, resourceId: created.resourceId })
     return created
@@ -52,7 +58,7 @@ export async function createAtOnce<R extends Route>(
   effect: (db: Db) => Promise<Created<R>>,
   confirm: (answer: AnswerOf<R>) => Promise<void>,
 ): Promise<AnswerOf<R>> {
-  if (call.repeatable) return createOnce(call, effect, confirm)
+  if (call.repeatable || (call.access as Access).mustSpend) return createOnce(call, effect, confirm)
   const { answer } = await effect(call.deps.database.db)
   await confirm(answer)
   return answer

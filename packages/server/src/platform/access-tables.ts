@@ -125,6 +125,7 @@ export interface AccessTables {
     created_at: Time
     expires_at: Time
     consumed_at: OptionalTime
+    spent_for: string | null
   }
   passkeys: {
     id: string

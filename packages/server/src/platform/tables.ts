@@ -38,6 +38,7 @@ export interface Tables extends AccessTables {
     size_bytes: number
     content_checksum: string
     created_by: string
+    output_of_key: Generated<number | null>
     created_at: Time
   }
   bundles: { checksum: string; files_count: number; size_bytes: number; touched_at: Time }

@@ -9,9 +9,10 @@ export function profileHandlers() {
   return bindRoutes(profileRoutes, {
     getProfile: ({ principal, deps }) => readProfile(deps, principal.userId),
 
-    updateProfile: async ({ principal, body, deps }) => {
+    updateProfile: async ({ principal, body, deps, access }) => {
       const { userId } = principal
       await deps.database.transaction(async (tx) => {
+        await access.spend(tx)
         const facts = { ...(await store.lockFacts(tx, userId)) }
         for (const [name, text] of Object.entries(body.facts ?? {})) {
           if (text === null) delete facts[name]

@@ -1,6 +1,7 @@
 import { announceApprovals, dropQuestions } from '../approvals/approvals.ts'
 import { interruptExecutionsOfRun } from '../executions/executions.ts'
 import type { StepRecord } from '../graph/graph.ts'
+import type { Tx } from '../platform/database.ts'
 import { announceRun } from './announce.ts'
 import { handOver } from './queue.ts'
 import type { RunParts } from './run-parts.ts'
@@ -14,11 +15,15 @@ import * as store from './store.ts'
 export async function cancelRun(
   parts: RunParts,
   runId: string,
-  from: readonly store.RunRow['status'][] = ['running', 'suspended'],
+  {
+    from = ['running', 'suspended'],
+    spend,
+  }: { from?: readonly store.RunRow['status'][]; spend?: (tx: Tx) => Promise<void> } = {},
 ): Promise<store.RunRow | undefined> {
   const { row, dropped } = await parts.database.transaction(async (tx) => {
     const canceled = await store.claimCancel(tx, runId, from)
     if (!canceled) return { row: undefined, dropped: [] }
+    await spend?.(tx)
     const endedAt = Date.parse(canceled.ended_at ?? canceled.updated_at)
     for (const step of await store.listSteps(tx, runId)) {
       const record = canceledRecord(step.record as StepRecord, endedAt)

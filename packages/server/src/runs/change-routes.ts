@@ -1,9 +1,9 @@
 import { workflowRunRoutes } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
-import type { Handlers } from '../http/bind-routes.ts'
+import type { Call, Handlers } from '../http/bind-routes.ts'
 import { type Principal, startedThrough } from '../http/principal.ts'
 import { createAtOnce } from '../idempotency/idempotency.ts'
-import { type Db, isDatabaseAway } from '../platform/database.ts'
+import { type Db, isDatabaseAway, type Tx } from '../platform/database.ts'
 import { cancelRun } from './cancel.ts'
 import { confirmLaunch, findRunnable, type Launcher, prepareLaunch } from './launch.ts'
 import { resumeRun } from './resume.ts'
@@ -42,15 +42,23 @@ export function changeHandlers(parts: RunParts): Handlers<typeof changeRoutes> {
       }
     },
 
-    resumeWorkflowRun: async ({ principal, params, body }) => {
+    resumeWorkflowRun: async ({ principal, params, body, access }) => {
       const row = await requireRun(parts, principal, params.runId)
-      await resumeRun(parts, row, { stepId: body?.stepId, data: body?.resumeData })
+      const spend = (tx: Tx) => access.spend(tx)
+      await resumeRun(parts, row, { stepId: body?.stepId, data: body?.resumeData, spend })
       return { runId: params.runId, status: 'running' as const }
     },
 
-    cancelWorkflowRun: async ({ principal, params }) => {
-      await cancelOwn(parts, principal, params.runId)
-      return { success: true as const, runId: params.runId }
+    // What was canceled before is canceled; what ended otherwise cannot be.
+    cancelWorkflowRun: async (call) => {
+      const { runId } = call.params
+      await requireStoppable(parts, call)
+      if (!(await cancelRun(parts, runId, { spend: (tx) => call.access.spend(tx) }))) {
+        const { status } = await requireRun(parts, call.principal, runId)
+        const message = `This run has ended already: ${status}`
+        if (status !== 'canceled') throw new ApiError('CONFLICT', { message, details: { status } })
+      }
+      return { success: true as const, runId }
     },
 
     listWorkflowQueue: async ({ principal }) => {
@@ -65,9 +73,11 @@ export function changeHandlers(parts: RunParts): Handlers<typeof changeRoutes> {
     },
 
     // What waits for a person is in no queue, and what has ended has left it.
-    deleteWorkflowQueueJob: async ({ principal, params }) => {
-      await requireRun(parts, principal, params.runId)
-      if (!(await cancelRun(parts, params.runId, ['running']))) throw new ApiError('NOT_FOUND')
+    deleteWorkflowQueueJob: async (call) => {
+      await requireStoppable(parts, call)
+      const spend = (tx: Tx) => call.access.spend(tx)
+      if (!(await cancelRun(parts, call.params.runId, { from: ['running'], spend })))
+        throw new ApiError('NOT_FOUND')
       return { success: true as const }
     },
   }
@@ -95,11 +105,13 @@ export async function requireRun(
   return row
 }
 
-/** What was canceled before is canceled; what ended otherwise cannot be. */
-async function cancelOwn(parts: RunParts, principal: Principal, runId: string): Promise<void> {
-  await requireRun(parts, principal, runId)
-  if (await cancelRun(parts, runId)) return
-  const { status } = await requireRun(parts, principal, runId)
-  if (status === 'canceled') return
-  throw new ApiError('CONFLICT', { message: `This run has ended already: ${status}`, details: { status } })
+/** A key needs no scope for what it has launched itself, and without one is told of nothing else whether it exists. */
+async function requireStoppable(
+  parts: RunParts,
+  { principal, access, params }: Pick<Call<typeof cancelWorkflowRun>, 'principal' | 'access' | 'params'>,
+): Promise<void> {
+  const row = await store.findRun(parts.database.db, principal.workspaceId, params.runId)
+  const isOwn = principal.kind === 'key' && row?.api_key_id === principal.credentialId
+  if (!isOwn) await access.require(['tool:execute'])
+  if (!row) throw new ApiError('NOT_FOUND')
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { announceApprovals, closeQuestion } from '../approvals/approvals.ts'
 import { findSuspension, type StepRecord, type Suspension, suspensionsOf } from '../graph/graph.ts'
 import { ApiError } from '../http/api-error.ts'
+import type { Tx } from '../platform/database.ts'
 import { announceRun } from './announce.ts'
 import type { RunParts } from './run-parts.ts'
 import { announceSettled, settleWithin } from './settle-questions.ts'
@@ -14,6 +15,8 @@ export interface ResumeWish {
   /** The one question that is meant, instead of whatever its step asks now. */
   readonly key?: string
   readonly data: unknown
+  /** What the answer costs whoever gives it, in the transaction that takes it. */
+  readonly spend?: (tx: Tx) => Promise<void>
 }
 
 /**
@@ -29,6 +32,7 @@ export async function resumeRun(parts: RunParts, row: store.RunRow, wish: Resume
   const { resumed, closed } = await parts.database.transaction(async (tx) => {
     const claimed = await store.claimResume(tx, row, answer, parts.config.runsPerWorkspace)
     if (!claimed) return { resumed: undefined }
+    await wish.spend?.(tx)
     return { resumed: claimed, closed: await closeQuestion(tx, row.run_id, answer.key, data) }
   })
   if (!resumed) throw await refusalNow(parts, row)

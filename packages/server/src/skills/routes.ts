@@ -72,9 +72,10 @@ export function skillHandlers({ live, installWorkflow }: SkillParts) {
       return answer
     },
 
-    uninstallSkill: async ({ principal, params, deps }) => {
+    uninstallSkill: async ({ principal, params, deps, access }) => {
       const { workspaceId } = principal
       await deps.database.transaction(async (tx) => {
+        await access.spend(tx)
         await requireFreeSlot(tx, workspaceId)
         if (!(await store.claimUninstall(tx, workspaceId, params.slug))) throw new ApiError('NOT_FOUND')
         const entry = { type: 'skill.uninstalled', workspaceId, details: { slug: params.slug } }
@@ -92,11 +93,12 @@ export function skillHandlers({ live, installWorkflow }: SkillParts) {
       return { items: walkPages(pages, page, (row) => row.version_number, describeVersion) }
     },
 
-    restoreSkillVersion: async ({ principal, params, deps }) => {
+    restoreSkillVersion: async ({ principal, params, deps, access }) => {
       const { workspaceId } = principal
       const { slug } = params
       const number = versionNumber(params.versionNumber)
       const restored = await deps.database.transaction(async (tx) => {
+        await access.spend(tx)
         await requireFreeSlot(tx, workspaceId)
         // Held from here on, so that an uninstall cannot come between the look and the new version.
         await store.lockSkill(tx, workspaceId, slug)

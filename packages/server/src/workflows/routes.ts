@@ -106,10 +106,11 @@ function walkWorkflows<Item>(
 /** The two routes are one operation. Runs keep the definition they were launched with. */
 async function uninstall(
   { live }: LibraryParts,
-  { principal, params, deps }: { principal: Principal; params: { slug: string }; deps: Deps },
+  { principal, params, deps, access }: Omit<Call<typeof workflowRoutes.deleteWorkflow>, 'route'>,
 ) {
   const { workspaceId } = principal
   await deps.database.transaction(async (tx) => {
+    await access.spend(tx)
     if (!(await store.deleteWorkflow(tx, workspaceId, params.slug))) throw new ApiError('NOT_FOUND')
     const entry = { type: 'workflow.uninstalled', workspaceId, details: { slug: params.slug } }
     await recordActivity(tx, principal, entry)
