@@ -8,7 +8,7 @@ import { type ReadOptions, readToEnd } from './cut-reader.ts'
 import { countOpen, listExecutionRows, readMoney, watchHolders } from './execution-evidence.ts'
 import { type ExecutionRecord, findViolations, type History } from './execution-history.ts'
 import { type Load, runLoad } from './execution-load.ts'
-import { type FaultPlan, injectFaults, type Part } from './part-faults.ts'
+import { type FaultPlan, injectFaults, type KilledPart } from './part-faults.ts'
 
 export interface ChaosOptions {
   readonly executions: number
@@ -24,7 +24,7 @@ export interface ChaosOutcome {
     readonly seconds: number
     readonly executions: Record<string, number>
     readonly refusals: Record<string, number>
-    readonly faults: Record<Part, number>
+    readonly faults: Record<KilledPart, number>
     readonly longestUnheldMs: number
     readonly events: number
   }
@@ -55,7 +55,7 @@ async function loadUnderFaults(
   const people: Person[] = []
   for (let lane = 0; lane < lanes; lane++) people.push(await newRunner(app))
   const begun = performance.now()
-  const counts: Record<Part, number> = { api: 0, worker: 0, redis: 0, restate: 0 }
+  const counts: Record<KilledPart, number> = { api: 0, worker: 0, redis: 0, restate: 0 }
   const killedWorkers = new Set<number>()
   const holders = watchHolders(database)
   let made = 0

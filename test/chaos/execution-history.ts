@@ -43,11 +43,15 @@ export interface Reservation {
   readonly chargedMilliDs: number | null
 }
 
-export interface History {
-  readonly executions: readonly ExecutionRecord[]
+export interface Money {
+  readonly executions: readonly Pick<ExecutionRecord, 'executionId' | 'costMilliDs'>[]
   readonly entries: readonly Entry[]
   readonly accounts: readonly Account[]
   readonly reservations: readonly Reservation[]
+}
+
+export interface History extends Money {
+  readonly executions: readonly ExecutionRecord[]
 }
 
 export interface Demands {
@@ -104,7 +108,12 @@ function findReadingViolations({ readings }: ExecutionRecord, demands: Demands):
   if (readings.length < demands.readings) violations.push(`was read ${readings.length} times`)
   const cuts = Math.max(0, ...readings.map((reading) => reading.cuts))
   if (cuts < demands.cuts) violations.push(`no reader was cut more than ${cuts} times`)
-  const [first, ...others] = readings
+  return [...violations, ...findDifferences(readings)]
+}
+
+/** Whoever reads a log is told the same, byte for byte. */
+export function findDifferences([first, ...others]: readonly Reading[]): string[] {
+  const violations: string[] = []
   for (const { reader, frames } of others) {
     const differing = frames.findIndex((frame, index) => frame !== first?.frames[index])
     if (differing !== -1)
@@ -120,12 +129,13 @@ function findHoldViolations({ longestUnheldMs }: ExecutionRecord, { unheldMs }: 
   return longestUnheldMs > unheldMs ? [`worked for ${longestUnheldMs} ms without a living worker`] : []
 }
 
-function findMoneyViolations(history: History): string[] {
+/** When nothing works any more. */
+export function findMoneyViolations(history: Money): string[] {
   return [...findAccountViolations(history), ...findReservationViolations(history)]
 }
 
 /** Each entry takes from one side what it gives to another; what an account holds must be what its entries add up to. */
-function findAccountViolations({ entries, accounts }: History): string[] {
+function findAccountViolations({ entries, accounts }: Money): string[] {
   const violations: string[] = []
   let total = 0
   for (const { userId, available, reserved, spent } of accounts) {
@@ -147,7 +157,7 @@ function findAccountViolations({ entries, accounts }: History): string[] {
   return total === 0 ? violations : [...violations, `the ledger sums to ${total}`]
 }
 
-function findReservationViolations({ reservations, executions, entries }: History): string[] {
+function findReservationViolations({ reservations, executions, entries }: Money): string[] {
   const costs = new Map(executions.map(({ executionId, costMilliDs }) => [executionId, costMilliDs]))
   return reservations.flatMap(({ executionId, amountMilliDs, chargedMilliDs }) => {
     if (chargedMilliDs === null) return [`${executionId}: its reservation is open`]

@@ -1,12 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { SpawnedStack } from '../../stack/client.ts'
 import { isAlive, pidsOf, until } from '../support/processes.ts'
+import { shuffled } from './faults/fault.ts'
 
 const parts = ['api', 'worker', 'redis', 'restate'] as const
-export type Part = (typeof parts)[number]
+export type KilledPart = (typeof parts)[number]
+export type Part = KilledPart | 'postgres'
 
 export interface Fault {
-  readonly part: Part
+  readonly part: KilledPart
   readonly pid: number
 }
 
@@ -28,7 +30,7 @@ export async function injectFaults(
   { count, gapMs, random }: FaultPlan,
   onFault: (fault: Fault) => void,
 ): Promise<void> {
-  let order: readonly Part[] = parts
+  let order: readonly KilledPart[] = parts
   for (let made = 0; made < count; made++) {
     await delay(gapMs.least + random() * (gapMs.most - gapMs.least))
     if (made % parts.length === 0) order = shuffled(parts, random)
@@ -44,7 +46,7 @@ export async function injectFaults(
   }
 }
 
-async function serves(baseUrl: string): Promise<boolean> {
+export async function serves(baseUrl: string): Promise<boolean> {
   try {
     const response = await fetch(`${baseUrl}/readyz`, { signal: AbortSignal.timeout(5000) })
     return ((await response.json()) as { status: string }).status === 'ok'
@@ -53,14 +55,7 @@ async function serves(baseUrl: string): Promise<boolean> {
   }
 }
 
-function livingOf(dir: string, part: Part): number[] {
+export function livingOf(dir: string, part: Part): number[] {
   const pids: (number | null)[] = [pidsOf(dir)[part]].flat()
   return pids.filter((pid) => pid !== null && isAlive(pid)) as number[]
-}
-
-function shuffled<T>(items: readonly T[], random: () => number): T[] {
-  return items
-    .map((item) => ({ item, place: random() }))
-    .sort((a, b) => a.place - b.place)
-    .map(({ item }) => item)
 }

@@ -5,6 +5,7 @@ import { type Caller, createCaller, type Person } from '../support/caller.ts'
 import { patiently } from '../support/patience.ts'
 import { pidsOf, until } from '../support/processes.ts'
 import { definitionOf, type Runs, runsOf } from '../support/workflows.ts'
+import { countCalls } from './engine-evidence.ts'
 
 export interface WaitingOptions {
   readonly suspended: number
@@ -194,15 +195,9 @@ async function countOpen(stack: SpawnedStack): Promise<number> {
   return count(stack, `status != 'completed'`)
 }
 
-async function count({ restateAdminUrl }: SpawnedStack, condition: string): Promise<number> {
-  const query = `select count(*) as n from sys_invocation where target_service_name = 'WorkflowRun' and target_handler_name = 'run' and ${condition}`
-  const response = await fetch(`${restateAdminUrl}/query`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json' },
-    body: JSON.stringify({ query }),
-  })
-  const { rows } = (await response.json()) as { rows: { n: number }[] }
-  return rows[0]?.n ?? -1
+async function count(stack: SpawnedStack, condition: string): Promise<number> {
+  const isRun = `target_service_name = 'WorkflowRun' and target_handler_name = 'run'`
+  return countCalls(stack, `${isRun} and ${condition}`)
 }
 
 function memoryOf({ dir }: SpawnedStack): { workers: number[]; engine: number } {

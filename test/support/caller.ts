@@ -12,6 +12,8 @@ interface CallOptions {
   /** Shorthands for the credential headers. */
   key?: string
   token?: string
+  /** Gives up waiting for the answer. */
+  signal?: AbortSignal
 }
 
 export interface Person {
@@ -34,10 +36,11 @@ export interface Caller {
 let people = 0
 
 export function createCaller(baseUrl: string): Caller {
-  const call: Caller['call'] = async (method, path, { body, headers = {}, key, token } = {}) => {
+  const call: Caller['call'] = async (method, path, { body, headers = {}, key, token, signal } = {}) => {
     const response = await fetch(baseUrl + path, {
       method,
       redirect: 'manual',
+      signal: signal ?? null,
       headers: {
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(key === undefined ? {} : { 'x-api-key': key }),

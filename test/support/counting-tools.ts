@@ -8,10 +8,17 @@ interface Call {
   idempotencyKey: string
 }
 
+/** A call as it was written down, with the process that made it and the time of the clock. */
+export interface NotedCall extends Call {
+  pid: number
+  at: number
+}
+
 const note = (call: Call) => {
   const file = process.env['COUNT_FILE']
   // One short line in one write: lines of several processes do not mix.
-  if (file) appendFileSync(file, `${call.runId} ${call.stepId} ${call.idempotencyKey} ${process.pid}\n`)
+  if (file)
+    appendFileSync(file, `${call.runId} ${call.stepId} ${call.idempotencyKey} ${process.pid} ${Date.now()}\n`)
 }
 
 function counting(id: string, quick: boolean, lastsMs: number) {
@@ -35,10 +42,10 @@ export const tools = [
 ]
 
 /** Every call in the order in which they were begun. */
-export function readCalls(file: string): (Call & { pid: number })[] {
+export function readCalls(file: string): NotedCall[] {
   const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean)
   return lines.map((line) => {
-    const [runId = '', stepId = '', idempotencyKey = '', pid] = line.split(' ')
-    return { runId, stepId, idempotencyKey, pid: Number(pid) }
+    const [runId = '', stepId = '', idempotencyKey = '', pid, at] = line.split(' ')
+    return { runId, stepId, idempotencyKey, pid: Number(pid), at: Number(at) }
   })
 }

@@ -6,6 +6,8 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
+import { countCalls } from '../chaos/engine-evidence.ts'
+import { callsAfterLaterOnes } from '../chaos/step-calls.ts'
 import { createCaller } from '../support/caller.ts'
 import { readCalls, tools } from '../support/counting-tools.ts'
 import { pidsOf, until } from '../support/processes.ts'
@@ -163,34 +165,13 @@ test(`${wantedRuns} runs while ${wantedFaults} processes are killed: none is los
   console.log(
     `${accepted.size} runs, ${wantedFaults} faults: ${calls.length} calls of tools, ${repeated} repeated because a crash met them`,
   )
-  expect(callsAfterLaterOnes(calls)).toEqual([])
+  expect(callsAfterLaterOnes(calls).map(({ idempotencyKey }) => idempotencyKey)).toEqual([])
   for (const runId of await runs.list('suspended')) {
     // A launch whose answer was lost with its process; nobody knows it to answer it.
     expect(accepted.has(runId)).toBe(false)
     await runs.cancel(runId)
   }
-  await until(async () => (await carriedByEngine()) === 0, 30_000)
+  // What the engine still works on, while the records say that all have ended.
+  const open = `target_service_name in ('WorkflowRun', 'StepRunner') and status != 'completed'`
+  await until(async () => (await countCalls(stack, open)) === 0, 30_000)
 })
-
-/** A step whose outcome was recorded is followed by the next level; begun again after that, it was done again. */
-function callsAfterLaterOnes(calls: ReturnType<typeof readCalls>): string[] {
-  const levels = new Map<string, number>()
-  return calls.flatMap(({ runId, stepId, idempotencyKey }) => {
-    const level = Number(/\d+/.exec(stepId)?.[0])
-    const highest = Math.max(level, levels.get(runId) ?? 0)
-    levels.set(runId, highest)
-    return level < highest ? [idempotencyKey] : []
-  })
-}
-
-/** Runs that the engine still works on, while the records say that all have ended. */
-async function carriedByEngine(): Promise<number> {
-  const query = `select count(*) as open from sys_invocation where target_service_name in ('WorkflowRun', 'StepRunner') and status != 'completed'`
-  const response = await fetch(`${stack.restateAdminUrl}/query`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json' },
-    body: JSON.stringify({ query }),
-  })
-  const { rows } = (await response.json()) as { rows: { open: number }[] }
-  return rows[0]?.open ?? -1
-}

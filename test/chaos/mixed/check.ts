@@ -1,0 +1,86 @@
+import { findMoneyViolations } from '../execution-history.ts'
+import { findEffectViolations } from './check-effects.ts'
+import { findExecutionViolations } from './check-executions.ts'
+import { findKeyViolations } from './check-keys.ts'
+import { findRunViolations } from './check-runs.ts'
+import type { Seen } from './evidence.ts'
+import type { FaultRecord, Operation } from './history.ts'
+
+export interface MixedHistory {
+  readonly operations: readonly Operation[]
+  readonly faults: readonly FaultRecord[]
+  /** The names of the kinds that were to be fired, once for each time. */
+  readonly planned: readonly string[]
+  readonly seen: Seen
+}
+
+const demands = { succeededShare: 0.7 }
+
+/** Everything in a history that cannot have happened if nothing was lost, doubled, invented or left behind. */
+export function findMixedViolations(history: MixedHistory): string[] {
+  const { operations, faults, seen } = history
+  return [
+    ...findFaultViolations(history),
+    ...findEffectViolations(operations, seen.state),
+    ...findExecutionViolations(operations, faults, seen),
+    ...findRunViolations(operations, faults, seen),
+    ...findKeyViolations(operations, seen.state),
+    ...findLedgerViolations(seen),
+    ...findLeftOvers(seen),
+    ...findShareViolations(operations),
+  ]
+}
+
+function findFaultViolations({ planned, faults }: MixedHistory): string[] {
+  const fired = faults.map(({ kind }) => kind)
+  const missing = planned.filter((kind) => {
+    const at = fired.indexOf(kind)
+    if (at !== -1) fired.splice(at, 1)
+    return at === -1
+  })
+  return [
+    ...missing.map((kind) => `the fault ${kind} was planned and never fired`),
+    ...faults.flatMap(({ kind, note, recoveryMs }) =>
+      Object.entries(recoveryMs)
+        .filter(([, ms]) => ms === null)
+        .map(([probe]) => `after ${kind} (${note}) no ${probe} succeeded for a minute`),
+    ),
+  ]
+}
+
+function findLedgerViolations({ state }: Seen): string[] {
+  const reserved = new Set(state.reservations.map(({ executionId }) => executionId))
+  // What an agent of a workflow costs is known by its reservation alone, which its step's key names.
+  const steps = state.reservations
+    .filter(({ executionId }) => executionId.startsWith('run_'))
+    .map(({ executionId, chargedMilliDs }) => ({ executionId, costMilliDs: chargedMilliDs ?? 0 }))
+  return [
+    ...findMoneyViolations({ ...state, executions: [...state.executions, ...steps] }),
+    ...state.accounts
+      .filter(({ available, reserved: held, spent }) => Math.min(available, held, spent) < 0)
+      .map(({ userId }) => `${userId} has an account below zero`),
+    ...state.executions
+      .filter(({ executionId, startedAt }) => startedAt !== null && !reserved.has(executionId))
+      .map(({ executionId }) => `${executionId}: started, and nothing was ever set aside for it`),
+  ]
+}
+
+function findLeftOvers({ orphans, carried, lostContent }: Seen): string[] {
+  return [
+    ...orphans,
+    ...lostContent,
+    ...(carried === 0 ? [] : [`the engine still carries ${carried} calls of what has ended`]),
+  ]
+}
+
+function findShareViolations(operations: readonly Operation[]): string[] {
+  const share = shareOf(operations)
+  const percent = (value: number) => `${(value * 100).toFixed(1)} %`
+  return share >= demands.succeededShare
+    ? []
+    : [`only ${percent(share)} of the operations succeeded, and not ${percent(demands.succeededShare)}`]
+}
+
+export function shareOf(operations: readonly Operation[]): number {
+  return operations.filter(({ succeeded }) => succeeded).length / Math.max(1, operations.length)
+}

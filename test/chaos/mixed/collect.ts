@@ -1,0 +1,112 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { SpawnedStack } from '../../../stack/client.ts'
+import { readCalls } from '../../support/counting-tools.ts'
+import { withDatabase } from '../../support/database.ts'
+import { readToEnd } from '../cut-reader.ts'
+import { countCalls } from '../engine-evidence.ts'
+import type { Reading } from '../execution-history.ts'
+import { listOrphans } from '../faults/own-processes.ts'
+import { type FinalState, readState, type Seen } from './evidence.ts'
+import type { Lane } from './lane.ts'
+import type { Load } from './load.ts'
+
+const replayed = 400
+const contentsRead = 400
+const readWithinMs = 30_000
+const orphansWithinMs = 15_000
+const atOnce = 8
+
+/** Looks at everything that is left when the load is over: rows, logs, contents, calls of the engine, processes. */
+export async function collect(
+  place: {
+    readonly stack: SpawnedStack
+    readonly callFile: string
+    readonly evaluatorsBefore: ReadonlySet<number>
+  },
+  lanes: readonly Lane[],
+  load: Load,
+): Promise<Seen> {
+  const { stack } = place
+  const state = await withDatabase(stack.databaseUrl, readState)
+  return {
+    state,
+    calls: readCalls(place.callFile),
+    readings: await readAgain(stack, lanes, state, load.readings),
+    lostContent: await readContents(lanes, load),
+    carried: await settled(async () => carriedForNothing(stack, state)),
+    orphans: await settled(async () => listOrphans(stack, place.evaluatorsBefore)),
+  }
+}
+
+/** What goes by itself may take a moment. */
+async function settled<T extends number | readonly unknown[]>(look: () => Promise<T>): Promise<T> {
+  const isNothing = (found: T) => (typeof found === 'number' ? found === 0 : found.length === 0)
+  for (const end = performance.now() + orphansWithinMs; ; await delay(500)) {
+    const found = await look()
+    if (isNothing(found) || performance.now() > end) return found
+  }
+}
+
+/** A run that waits for a person is carried, and nothing else when all is quiet. */
+async function carriedForNothing(stack: SpawnedStack, { runs }: FinalState): Promise<number> {
+  const suspended = runs.filter(({ status }) => status === 'suspended').length
+  const isOpen = `status != 'completed'`
+  const isRun = `target_service_name = 'WorkflowRun' and target_handler_name = 'run'`
+  const other = `target_service_name in ('StepRunner', 'ExecutionRunner')`
+  return (
+    (await countCalls(stack, `${isRun} and ${isOpen}`)) -
+    suspended +
+    (await countCalls(stack, `${other} and ${isOpen}`))
+  )
+}
+
+/** Those that somebody read along, and the latest others, each from every process. */
+async function readAgain(
+  { apiUrls }: SpawnedStack,
+  lanes: readonly Lane[],
+  { executions }: FinalState,
+  live: ReadonlyMap<string, readonly Reading[]>,
+): Promise<Map<string, Reading[]>> {
+  const people = new Map(lanes.map((lane) => [lane.person.workspaceId, lane]))
+  const ended = executions.filter(({ status }) => status === 'completed' || status === 'failed')
+  const chosen = [...ended.filter(({ executionId }) => live.has(executionId)), ...ended.slice(-replayed)]
+  const readings = new Map<string, Reading[]>()
+  await inParallel([...new Set(chosen)], async ({ executionId, workspaceId }) => {
+    const lane = people.get(workspaceId)
+    if (!lane) throw new Error(`${executionId} belongs to nobody here`)
+    const replays = await Promise.all(
+      apiUrls.map((processUrl) => {
+        const how = { reader: `a replay at ${processUrl}`, cuts: 0, withinMs: readWithinMs, processUrl }
+        return readToEnd(lane.app, lane.person, executionId, how)
+      }),
+    )
+    readings.set(executionId, [...replays, ...(live.get(executionId) ?? [])])
+  })
+  return readings
+}
+
+/** The latest of what was acknowledged, and whether it is what was sent. */
+async function readContents(lanes: readonly Lane[], { operations }: Load): Promise<string[]> {
+  const people = new Map(lanes.map((lane) => [lane.person.workspaceId, lane]))
+  const made = operations
+    .filter(({ sort, succeeded }) => sort === 'artifact' && succeeded)
+    .slice(-contentsRead)
+  const lost: string[] = []
+  await inParallel(made, async ({ id, workspaceId, attempts }) => {
+    const artifactId = attempts.at(-1)?.told
+    const lane = people.get(workspaceId)
+    const path = `/api/v1/artifacts/${artifactId}/content?path=data.txt`
+    const answer = await lane?.app.call('GET', path, { token: lane.person.token })
+    if (answer?.text !== `${id}\n`.repeat(50))
+      lost.push(`artifact ${id}: ${artifactId} was acknowledged and answers ${answer?.status}`)
+  })
+  return lost
+}
+
+async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = [...items]
+  const client = async () => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) await work(item)
+  }
+  await Promise.all(Array.from({ length: atOnce }, client))
+}
