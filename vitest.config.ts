@@ -12,7 +12,11 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['packages/*/src/**/*.test.ts', 'stack/**/*.test.ts', 'test/chaos/**/*.test.ts'],
+          include: [
+            'packages/*/src/**/*.test.ts',
+            'stack/**/*.test.ts',
+            'test/{chaos,patterns}/**/*.test.ts',
+          ],
         },
       },
       {

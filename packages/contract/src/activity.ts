@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { Nullable, Timestamp, WorkspaceRef } from './shapes.ts'
+import { Nullable, RowNumber, Timestamp, WorkspaceRef } from './shapes.ts'
 
 const Entry = Type.Object({
   id: Type.String(),
@@ -26,7 +26,7 @@ export const activityRoutes = defineRoutes({
     query: Type.Object({
       type: Type.Optional(Type.String({ maxLength: 64 })),
       actor: Type.Optional(Type.String({ maxLength: 64, description: 'A user id' })),
-      apiKey: Type.Optional(Type.Integer({ minimum: 1 })),
+      apiKey: Type.Optional(RowNumber),
       since: Type.Optional(Type.String({ maxLength: 40 })),
       until: Type.Optional(Type.String({ maxLength: 40 })),
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { longPollMaxSeconds } from './limits.ts'
+import { actionArgsLimits, longPollMaxSeconds } from './limits.ts'
 import { defineRoutes } from './route.ts'
 import { DeviceAuth, Mode, Nullable, Success, Timestamp, Uuid, WorkspaceRef } from './shapes.ts'
 
@@ -38,10 +38,14 @@ export const KeyFacts = Type.Object({
 export const Action = Type.Object({
   summary: Type.String({ minLength: 1, maxLength: 500 }),
   tool: Type.Optional(Type.String({ maxLength: 200 })),
-  args: Type.Optional(Type.Any()),
+  args: Type.Optional(
+    Type.Any({
+      description: `At most ${actionArgsLimits.bytes} bytes as JSON and ${actionArgsLimits.depth} levels deep`,
+    }),
+  ),
   diff: Type.Optional(Type.String({ maxLength: 20_000 })),
   target: Type.Optional(Type.String({ maxLength: 500 })),
-  estimatedCost: Type.Optional(Type.Number({ minimum: 0 })),
+  estimatedCost: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000_000 })),
   request: Type.Optional(
     Type.Object({
       method: Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),

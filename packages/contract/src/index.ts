@@ -70,6 +70,7 @@ export {
 } from './executions.ts'
 export { accessOf, type KeyWish, keyRoutes } from './keys.ts'
 export {
+  actionArgsLimits,
   activationLifetimeSeconds,
   activationPollIntervalSeconds,
   approvalLifetimeSeconds,

@@ -21,6 +21,8 @@ export type LimitName = keyof typeof limits
 
 /** How many undecided requests one key may have. */
 export const pendingPerKey = 5
+/** Of the arguments that an agent shows with a request. */
+export const actionArgsLimits = { bytes: 65_536, depth: 64 } as const
 export const approvalLifetimeSeconds = 600
 export const approvalPollIntervalSeconds = 2
 export const sessionGrantSeconds = 3600

@@ -7,6 +7,8 @@ export function Nullable<S extends TSchema & { type: string }>(schema: S): TUnsa
 }
 export const Timestamp = Type.String({ format: 'date-time' })
 export const Uuid = Type.String({ format: 'uuid' })
+/** A number of a row that comes from outside: beyond this no number is exact, and no row can have it. */
+export const RowNumber = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 export const Success = Type.Object({ success: Type.Literal(true) })
 /** The plain acknowledgement. */
 export const succeeded = { success: true } as const

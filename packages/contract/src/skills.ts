@@ -6,6 +6,7 @@ import { Success, Timestamp } from './shapes.ts'
 /** Keeps the bare list of a library bounded. */
 export const skillsPerWorkspace = 10_000
 
+const VersionNumber = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })
 const SlugParam = Type.Object({ slug: Type.String() })
 
 const Warning = Type.Object({
@@ -171,8 +172,8 @@ export const skillRoutes = defineRoutes({
     limits: ['rest'],
     params: SlugParam,
     query: Type.Object({
-      from: Type.Optional(Type.Integer({ minimum: 1 })),
-      to: Type.Optional(Type.Integer({ minimum: 1 })),
+      from: Type.Optional(VersionNumber),
+      to: Type.Optional(VersionNumber),
     }),
     responses: {
       200: Type.Object({
@@ -185,13 +186,18 @@ export const skillRoutes = defineRoutes({
             change: Type.Enum(['added', 'removed', 'changed']),
             diff: Type.Unsafe<string | null>({
               type: ['string', 'null'],
-              description: 'Null for what is no text, or too large to compare',
+              description: 'Null for what is not compared; omitted says why',
             }),
+            omitted: Type.Optional(
+              Type.Enum(['binary', 'too-large', 'too-different', 'over-budget'], {
+                description: 'over-budget: what one request may compare was used up by the files before it',
+              }),
+            ),
           }),
         ),
       }),
     },
-    errors: ['INVALID_INPUT', 'NOT_FOUND'],
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'RATE_LIMITED'],
   },
   exportSkill: {
     method: 'GET',

@@ -1,12 +1,12 @@
 import { activityRoutes } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes } from '../http/bind-routes.ts'
-import { decodeCursor, toPage } from '../http/page.ts'
+import { decodeCursor, rowIdPart, toPage } from '../http/page.ts'
 import { isUuid } from '../platform/ids.ts'
+import { readMoment } from '../platform/moment.ts'
 import * as store from './store.ts'
 
 const defaultPage = 50
-const idPart = /^[1-9]\d{0,15}$/
 
 export function activityHandlers() {
   return bindRoutes(activityRoutes, {
@@ -20,7 +20,7 @@ export function activityHandlers() {
         since: timeBound('since', query.since),
         until: timeBound('until', query.until),
       }
-      const before = query.cursor ? Number(decodeCursor(query.cursor, [idPart])[0]) : undefined
+      const before = query.cursor ? Number(decodeCursor(query.cursor, [rowIdPart])[0]) : undefined
       const page = { limit: limit + 1, before }
       const rows = await store.listActivity(deps.database.db, principal.workspaceId, filter, page)
       return toPage(rows, limit, describeEntry, (row) => [String(row.id)])
@@ -28,13 +28,9 @@ export function activityHandlers() {
   })
 }
 
-/** A day, or a moment with its zone. */
-const timePattern = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d))?$/
-
 function timeBound(name: string, text: string | undefined): string | undefined {
-  if (text === undefined) return undefined
-  const time = timePattern.test(text) ? new Date(text) : new Date(Number.NaN)
-  if (!Number.isNaN(time.getTime())) return time.toISOString()
+  const moment = text === undefined ? undefined : readMoment(text)
+  if (text === undefined || moment !== undefined) return moment
   throw new ApiError('INVALID_INPUT', { message: `${name}: give a day (YYYY-MM-DD) or an ISO 8601 time` })
 }
 

@@ -9,7 +9,8 @@ import { approve, type DecisionParts, deny } from './decide.ts'
 import * as store from './store.ts'
 
 const defaultPage = 50
-const idPart = /^[a-z]+_[\w-]{1,80}$/
+const idPattern = /^[a-z]+_[\w-]{1,80}$/
+const idPart = (text: string) => idPattern.test(text)
 
 export function approvalHandlers(parts: DecisionParts) {
   return bindRoutes(approvalRoutes, {

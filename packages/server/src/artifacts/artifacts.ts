@@ -10,7 +10,7 @@ import { type BundleFile, unpack } from './unpack.ts'
 export { type Bundle, decodeBase64, toBundle } from './bundle.ts'
 export { bundlePath } from './bundle-path.ts'
 export { readSkillFile, type SkillFile } from './skill-file.ts'
-export { claimBundle, findArtifact } from './store.ts'
+export { claimBundle, findArtifact, listBundleFiles } from './store.ts'
 export { zipBundle } from './zip.ts'
 export { type BundleFile, unpack }
 
@@ -65,10 +65,16 @@ export async function keepBundle(tx: Tx, { files, checksum, sizeBytes }: StoredB
 
 /** Every file of a bundle with its content, for who runs or compares it. */
 export async function readBundle(
-  { database, storage }: Pick<Deps, 'database' | 'storage'>,
+  deps: Pick<Deps, 'database' | 'storage'>,
   bundleChecksum: string,
 ): Promise<BundleFile[]> {
-  const files = await store.listBundleFiles(database.db, bundleChecksum)
+  return readFiles(deps, await store.listBundleFiles(deps.database.db, bundleChecksum))
+}
+
+export async function readFiles(
+  { storage }: Pick<Deps, 'storage'>,
+  files: Awaited<ReturnType<typeof store.listBundleFiles>>,
+): Promise<BundleFile[]> {
   const read = []
   for (const { path, size_bytes, checksum } of files) {
     const bytes = await storage.read(checksum, size_bytes).catch(storageAway)

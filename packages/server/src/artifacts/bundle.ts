@@ -51,7 +51,7 @@ function withoutOuterFolder(files: BundleFile[], needed: string | undefined): Bu
 
 /** Undefined for what is not base64: Node itself would skip what it does not know. */
 export function decodeBase64(text: string): Buffer | undefined {
-  return /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text) ? Buffer.from(text, 'base64') : undefined
+  return /^[A-Za-z0-9+/\s]*(?:={1,2}\s*)?$/.test(text) ? Buffer.from(text, 'base64') : undefined
 }
 
 /** The same for the same files, whatever order or archive they came in. */

@@ -9,7 +9,8 @@ import * as store from './store.ts'
 import { type BundleFile, unpack } from './unpack.ts'
 
 const defaultPage = 50
-const idPart = /^artifact_[\w-]{1,80}$/
+const idPattern = /^artifact_[\w-]{1,80}$/
+const idPart = (text: string) => idPattern.test(text)
 const slugPattern = /^[a-z0-9][a-z0-9-]{0,63}$/
 
 export function artifactHandlers() {
@@ -112,7 +113,7 @@ function slugFrom(name: string | undefined): string {
   const slug = (name ?? 'artifact')
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-+|-+$/g, '')
+    .replace(/^-|-$/g, '')
     .slice(0, 64)
   return slugPattern.test(slug) ? slug : 'artifact'
 }

@@ -41,11 +41,16 @@ export function readSkillFile(bytes: Buffer): SkillFile {
 
 function parseHead(head: string): Record<string, unknown> {
   if (head.length > headLength) throw refusal('the front matter is too long')
+  const { stackTraceLimit } = Error
   try {
-    // No aliases: a few lines of them unfold to gigabytes.
-    return asRecord(parse(head, { maxAliasCount: 0, schema: 'core', prettyErrors: false }))
+    // Every comma too many is an error of its own, and where it was made would cost ten times what it says.
+    Error.stackTraceLimit = 0
+    // No aliases: a few lines of them unfold to gigabytes. No warnings: those go to the process, one for each tag.
+    return asRecord(parse(head, { maxAliasCount: 0, schema: 'core', prettyErrors: false, logLevel: 'error' }))
   } catch {
     throw refusal('the front matter is not readable YAML')
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
   }
 }
 

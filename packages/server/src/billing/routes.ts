@@ -1,12 +1,11 @@
 import { billingRoutes, milliPerDs } from '@guildhall/contract'
 import { bindRoutes } from '../http/bind-routes.ts'
-import { decodeCursor, toPage } from '../http/page.ts'
+import { decodeCursor, rowIdPart, toPage } from '../http/page.ts'
 import type { Principal } from '../http/principal.ts'
 import { describeAccount, emptyAccount } from './billing.ts'
 import * as store from './store.ts'
 
 const defaultPage = 50
-const idPart = /^[1-9]\d{0,15}$/
 
 export function billingHandlers() {
   return bindRoutes(billingRoutes, {
@@ -35,7 +34,7 @@ export function billingHandlers() {
 
     listLedger: async ({ principal, query, deps }) => {
       const limit = query.limit ?? defaultPage
-      const before = query.cursor ? Number(decodeCursor(query.cursor, [idPart])[0]) : undefined
+      const before = query.cursor ? Number(decodeCursor(query.cursor, [rowIdPart])[0]) : undefined
       const page = { limit: limit + 1, before }
       const rows = await store.listEntries(deps.database.db, principal.userId, page)
       return toPage(

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import {
+  actionArgsLimits,
   approvalLifetimeSeconds,
   describeScope,
   fullAccess,
@@ -9,6 +10,7 @@ import {
 } from '@guildhall/contract'
 import { mintUserCode } from '../activation/activation.ts'
 import type { Deps } from '../deps.ts'
+import { isNestedWithin, jsonBytes } from '../graph/graph.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Principal } from '../http/principal.ts'
 import { lockKeyScopes } from '../keys/keys.ts'
@@ -47,7 +49,18 @@ export interface PermissionRequest {
   scope: string
   mode: GrantMode
   reason: string
-  action: unknown
+  action: { args?: unknown } | undefined
+}
+
+/** What is kept for a person to read has a size, and nothing that shows it has to recurse far. */
+function refuseLargeArgs(action: { args?: unknown } | undefined): void {
+  const { bytes, depth } = actionArgsLimits
+  if (action?.args === undefined) return
+  if (isNestedWithin(action.args, depth) && jsonBytes(action.args) <= bytes) return
+  throw new ApiError('INVALID_INPUT', {
+    message: `action.args: at most ${bytes} bytes as JSON and ${depth} levels deep`,
+    details: { limit: bytes, depth },
+  })
 }
 
 /** Asks for one more scope. A one_time grant that waits to be used does not count as held: it may be meant for else. */
@@ -57,6 +70,7 @@ export async function requestPermission(
   request: PermissionRequest,
 ): Promise<Asked> {
   requireKnown([request.scope])
+  refuseLargeArgs(request.action)
   return deps.database.transaction(async (tx) => {
     const own = await lockKeyScopes(tx, key.credentialId)
     if (!own.activated) {

@@ -12,6 +12,7 @@ export type {
 export { type Failure, RunCanceled, type RunError, type StepErrorCode } from './failure.ts'
 export { checkInputs, prepareToolInput } from './inputs.ts'
 export type { IssueCode, IssueReport } from './issues.ts'
+export { isNestedWithin, jsonBytes } from './json.ts'
 export { defaultRunLimits, type RunLimits } from './limits.ts'
 export { listingOf } from './listing.ts'
 export type { References } from './reading.ts'

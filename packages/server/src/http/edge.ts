@@ -8,6 +8,7 @@ import { type Authenticators, actInWorkspace, authenticate, credentialKind } fro
 import { authorize } from './authorize.ts'
 import { toApiError } from './error-handler.ts'
 import type { ExactRequest, Grants } from './grants.ts'
+import { noNul } from './json-body.ts'
 import { countRequest, refuseIfFull } from './rate-limit.ts'
 
 export interface EdgeContext {
@@ -16,7 +17,6 @@ export interface EdgeContext {
   readonly grants: Grants
 }
 
-export const noNul = 'Text must not contain NUL characters'
 const unknownRouteLimits = ['rest'] as const
 
 /**

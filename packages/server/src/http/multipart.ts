@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy'
 import { ApiError } from './api-error.ts'
 import type { UploadedFile } from './bind-routes.ts'
+import { noNul } from './json-body.ts'
 
 const fieldBytes = 20_000
 const fieldCount = 20
@@ -28,6 +29,7 @@ export function readMultipart(
     const form = openForm(headers, limits.files)
     form.on('field', (name, value, _nameCut, valueCut) => {
       if (valueCut) return refuse(`${name}: too long`)
+      if (value.includes('\u0000')) return refuse(noNul)
       fields[name] = value
     })
     form.on('file', (field, stream, name) => {

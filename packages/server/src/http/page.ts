@@ -1,8 +1,13 @@
+import { isUuid, parseRowId } from '../platform/ids.ts'
+import { readMoment } from '../platform/moment.ts'
 import { ApiError } from './api-error.ts'
 
-/** What parts of a sort key look like; a cursor is input and may say anything. */
-export const timePart = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-export const uuidPart = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+/** Whether a text can be this part of a sort key; a cursor is input and may say anything. */
+type CursorPart = (text: string) => boolean
+
+export const timePart: CursorPart = (text) => readMoment(text) === text
+export const uuidPart: CursorPart = isUuid
+export const rowIdPart: CursorPart = (text) => parseRowId(text) !== undefined
 
 /**
  * A page of rows that were read with one more than the limit: what is shown of each, and where the next page begins.
@@ -41,9 +46,9 @@ function encodeCursor(key: readonly string[]): string {
   return Buffer.from(JSON.stringify(key)).toString('base64url')
 }
 
-export function decodeCursor(cursor: string, parts: readonly RegExp[]): string[] {
+export function decodeCursor(cursor: string, parts: readonly CursorPart[]): string[] {
   const key = parseOrUndefined(Buffer.from(cursor, 'base64url').toString())
-  const fits = (part: unknown, index: number) => typeof part === 'string' && parts[index]?.test(part)
+  const fits = (part: unknown, index: number) => typeof part === 'string' && parts[index]?.(part) === true
   if (Array.isArray(key) && key.length === parts.length && key.every(fits)) return key
   throw new ApiError('INVALID_INPUT', { message: 'cursor: not one this list handed out' })
 }

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from './api-error.ts'
-import { admit, type EdgeContext, noNul } from './edge.ts'
+import { admit, type EdgeContext } from './edge.ts'
 import { toApiError, writeError } from './error-handler.ts'
+import { noNul } from './json-body.ts'
 import { observe } from './observe.ts'
 import type { RawRoute } from './raw-route.ts'
 

@@ -1,21 +1,6 @@
 import type { Route } from '@guildhall/contract'
-import { Ajv } from 'ajv'
-import addFormatsModule from 'ajv-formats'
 import { compilePrune, Ignored } from './prune.ts'
-
-// The package is CommonJS; its callable stands behind `default` for the types and at run time alike.
-const addFormats = addFormatsModule as unknown as (ajv: Ajv, formats: string[]) => Ajv
-const formats = ['date-time', 'uuid']
-const bodyValidator = addFormats(new Ajv({ allErrors: false, strict: false }), formats)
-const addressValidator = addFormats(new Ajv({ allErrors: false, strict: false, coerceTypes: true }), formats)
-
-/**
- * Nothing in a body is coerced or filled in. Only what had to travel as text in an address may be read as a number or
- * a boolean.
- */
-export function validatorFor(httpPart: string | undefined): Ajv {
-  return httpPart === 'querystring' ? addressValidator : bodyValidator
-}
+import { validatorFor } from './validators.ts'
 
 export interface RequestParts {
   readonly query: unknown
@@ -32,8 +17,10 @@ export function compileParts({
   query,
   body,
 }: Route): (request: { query: unknown; body: unknown }) => RequestParts {
-  const pruneQuery = compilePrune(query, (schema) => addressValidator.compile(schema), { namedAfter: '?' })
-  const pruneBody = compilePrune(body, (schema) => bodyValidator.compile(schema))
+  const pruneQuery = compilePrune(query, (schema) => validatorFor('querystring').compile(schema), {
+    namedAfter: '?',
+  })
+  const pruneBody = compilePrune(body, (schema) => validatorFor('body').compile(schema))
   return (request) => {
     const ignored = new Ignored()
     const seen = { query: pruneQuery(request.query, ignored), body: pruneBody(request.body, ignored) }

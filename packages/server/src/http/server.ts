@@ -22,18 +22,20 @@ import {
   type JsonAnswer,
   type UploadedFile,
 } from './bind-routes.ts'
-import { admit, type EdgeContext, noNul } from './edge.ts'
+import { admit, type EdgeContext } from './edge.ts'
 import { errorBody, sendJson, writeError } from './error-handler.ts'
 import type { Grants } from './grants.ts'
 import { sendJsonAnswer } from './json-answer.ts'
+import { refuseOutsized, refuseUnstorable } from './json-body.ts'
 import { readMultipart } from './multipart.ts'
 import { observe } from './observe.ts'
 import { perform } from './perform.ts'
 import type { Principal } from './principal.ts'
 import type { RawRoute } from './raw-route.ts'
 import { registerRawRoutes } from './raw-routes.ts'
-import { compileParts, type RequestParts, validatorFor } from './request-parts.ts'
+import { compileParts, type RequestParts } from './request-parts.ts'
 import { isSocketUpgrade, type SocketDoor, serveSockets } from './socket.ts'
+import { validatorFor } from './validators.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -273,9 +275,6 @@ function headerText(header: string | string[] | undefined): string | undefined {
   return typeof header === 'string' ? header : undefined
 }
 
-// PostgreSQL keeps no NUL in text. An even number of backslashes in front is a text that only speaks of one.
-const escapedNul = /(?<!\\)(?:\\\\)*\\u0000/
-
 /** No form and no plain text: what a foreign page can post without asking is not read. */
 function readJsonOnly(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser('error', 'error')
@@ -292,9 +291,20 @@ function readJsonOnly(app: FastifyInstance): void {
   )
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') return done(null, undefined)
-    if (escapedNul.test(body as string))
-      return done(new ApiError('INVALID_INPUT', { message: noNul }), undefined)
-    parseJson(request, body as string, done)
+    try {
+      refuseOutsized(body as string)
+    } catch (refusal) {
+      return done(refusal as Error, undefined)
+    }
+    parseJson(request, body as string, (error, parsed) => {
+      if (error) return done(error, undefined)
+      try {
+        refuseUnstorable(body as string, parsed)
+        done(null, parsed)
+      } catch (refusal) {
+        done(refusal as Error, undefined)
+      }
+    })
   })
 }
 

@@ -14,6 +14,7 @@ import { bindRoutes } from '../http/bind-routes.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
 import type { Tx } from '../platform/database.ts'
 import { parseRowId } from '../platform/ids.ts'
+import { readMoment } from '../platform/moment.ts'
 import { secretPrefixes } from '../platform/secrets.ts'
 import { createKey, giveSecret, type KeyCheck } from './keys.ts'
 import * as store from './store.ts'
@@ -179,12 +180,12 @@ function knownScopes(scopes: readonly string[]): readonly string[] {
   })
 }
 
-/** A time that has passed is allowed: it ends the key now. */
+/** In the one spelling that is stored. A time that has passed is allowed: it ends the key now. */
 function timeOrNull(value: string | null | undefined): string | null {
   if (value === undefined || value === null) return null
-  const time = new Date(value)
-  if (Number.isNaN(time.getTime())) throw new ApiError('INVALID_INPUT', { message: 'expiresAt: not a time' })
-  return time.toISOString()
+  const moment = readMoment(value)
+  if (moment === undefined) throw new ApiError('INVALID_INPUT', { message: 'expiresAt: not a time' })
+  return moment
 }
 
 function milliDs(value: number | null | undefined): number | null {

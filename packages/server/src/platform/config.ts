@@ -194,7 +194,7 @@ function readDs(value: string): number {
 
 function readUrl(value: string): string {
   new URL(value)
-  return value.replace(/\/+$/, '')
+  return value.replace(/(?<!\/)\/+$/, '')
 }
 
 function readDirectory(value: string): StorageConfig {

@@ -14,12 +14,20 @@ export function createLogger(level: string, destination: Writable = process.stdo
 }
 
 const headerPattern =
-  /("(?:x-api-key|x-auth-token|authorization|cookie|set-cookie)":)("(?:[^"\\]|\\.)*"|\[[^\]]*\])/gi
-const urlPasswordPattern = /(\w+:\/\/[^\s:/@"]+:)[^\s@"]+@/g
+  /("(?:x-api-key|x-auth-token|authorization|cookie|set-cookie)":)("(?:[^"\\]|\\.)*"|\[(?:"(?:[^"\\]|\\.)*",?)*\])/gi
+/** An address up to where it must have ended; taken whole, so that no part of a line is read twice. */
+const addressPattern = /:\/\/[^\s"]+/g
+const passwordPattern = /(:\/\/[^:/]*:).+$/s
 
 export function redact(line: string): string {
   return line
     .replace(secretPattern, 'guild_$1_[redacted]')
     .replace(headerPattern, '$1"[redacted]"')
-    .replace(urlPasswordPattern, '$1[redacted]@')
+    .replace(addressPattern, hidePasswords)
+}
+
+function hidePasswords(address: string): string {
+  const parts = address.split('@')
+  const host = parts.pop() ?? ''
+  return [...parts.map((part) => part.replace(passwordPattern, '$1[redacted]')), host].join('@')
 }

@@ -76,7 +76,7 @@ function readBaseUrl(value: unknown, where: string): string {
 
 /** One spelling, so that addresses can be compared. */
 export function trimBaseUrl(url: string): string {
-  return url.replace(/\/+$/, '')
+  return url.replace(/(?<!\/)\/+$/, '')
 }
 
 function readPrice(value: unknown, where: string): number {

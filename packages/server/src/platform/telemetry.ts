@@ -26,7 +26,9 @@ export async function startTelemetry(config: Pick<Config, 'tracesUrl'>, role: st
       import('@opentelemetry/sdk-trace'),
       import('@opentelemetry/exporter-trace-otlp-http'),
     ])
-  const exporter = new otlp.OTLPTraceExporter({ url: `${config.tracesUrl.replace(/\/+$/, '')}/v1/traces` })
+  const exporter = new otlp.OTLPTraceExporter({
+    url: `${config.tracesUrl.replace(/(?<!\/)\/+$/, '')}/v1/traces`,
+  })
   const provider = new sdk.TracerProvider({
     resource: resources.resourceFromAttributes({ 'service.name': `guildhall-${role}` }),
     spanProcessors: [new sdk.BatchSpanProcessor({ exporter, scheduledDelayMillis: 1000 })],

@@ -1,7 +1,7 @@
 import { workflowRunRoutes } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import type { Call, Handlers } from '../http/bind-routes.ts'
-import { decodeCursor, toPage } from '../http/page.ts'
+import { decodeCursor, rowIdPart, toPage } from '../http/page.ts'
 import { readRun, readRuns } from './read.ts'
 import { listRunIds } from './read-store.ts'
 import type { RunParts } from './run-parts.ts'
@@ -10,7 +10,6 @@ const { listWorkflowRuns, getWorkflowRun } = workflowRunRoutes
 export const readRoutes = { listWorkflowRuns, getWorkflowRun }
 
 const defaultPage = 50
-const idPart = /^\d{1,15}$/
 
 /** What is told of runs. */
 export function readHandlers(parts: RunParts): Handlers<typeof readRoutes> {
@@ -33,7 +32,7 @@ export function readHandlers(parts: RunParts): Handlers<typeof readRoutes> {
 
 async function listPage({ database }: RunParts, { principal, query }: Call<typeof listWorkflowRuns>) {
   const { limit = defaultPage, status, workflowId, cursor } = query
-  const [before] = cursor === undefined ? [] : decodeCursor(cursor, [idPart])
+  const [before] = cursor === undefined ? [] : decodeCursor(cursor, [rowIdPart])
   const filter = { status, workflowId, before, limit: limit + 1 }
   const rows = await listRunIds(database.db, principal.workspaceId, filter)
   return toPage(

@@ -223,5 +223,6 @@ function separate(memoryTree: string, pidsTree: string, cpuTree: string, all: re
 }
 
 function field(text: string, name: string): number {
-  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+  const line = text.split('\n').find((candidate) => candidate.startsWith(`${name} `))
+  return Number(line?.slice(name.length + 1) ?? 0)
 }

@@ -1,41 +1,52 @@
 import { createTwoFilesPatch } from 'diff'
 
-interface File {
-  path: string
-  bytes: Buffer
+/** Both sides of one file; undefined where it is not there. */
+export interface FilePair {
+  readonly path: string
+  readonly before?: Uint8Array | undefined
+  readonly after?: Uint8Array | undefined
 }
 
-export interface FileChange {
-  path: string
-  change: 'added' | 'removed' | 'changed'
-  /** Null for what is no text, or too large or too different to compare. */
-  diff: string | null
+type Omission = 'binary' | 'too-large' | 'too-different' | 'over-budget'
+
+/** A unified diff, or why there is none. */
+export type Comparison = { readonly diff: string } | { readonly diff: null; readonly omitted: Omission }
+
+export function leftOut(omitted: Omission): Comparison {
+  return { diff: null, omitted }
 }
 
-const comparedBytes = 200_000
-const comparedMs = 200
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** What differs between two sets of files, each as a unified diff. */
-export function compareFiles(before: readonly File[], after: readonly File[]): FileChange[] {
-  const old = new Map(before.map((file) => [file.path, file.bytes]))
-  const fresh = new Map(after.map((file) => [file.path, file.bytes]))
-  const paths = [...new Set([...old.keys(), ...fresh.keys()])].sort()
-  return paths.flatMap((path) => {
-    const [was, is] = [old.get(path), fresh.get(path)]
-    if (was && is && was.equals(is)) return []
-    const change = !was ? 'added' : !is ? 'removed' : 'changed'
-    return [{ path, change, diff: patch(path, was, is) } as const]
+/**
+ * Compares one file after the other until the time of the whole request is used up. Comparing takes the square of the
+ * difference, so that a file that was rewritten wholly is given up on after its own share.
+ */
+export function compareFiles(
+  pairs: readonly FilePair[],
+  time: { readonly totalMs: number; readonly perFileMs: number },
+): Comparison[] {
+  const end = performance.now() + time.totalMs
+  return pairs.map((pair) => {
+    const left = end - performance.now()
+    return left > 0 ? compare(pair, Math.min(left, time.perFileMs)) : leftOut('over-budget')
   })
 }
 
-function patch(path: string, was: Buffer | undefined, is: Buffer | undefined): string | null {
-  if (![was, is].every((bytes) => bytes === undefined || isText(bytes))) return null
-  const names = [was ? `a/${path}` : '/dev/null', is ? `b/${path}` : '/dev/null'] as const
-  const [left, right] = [was?.toString() ?? '', is?.toString() ?? '']
-  // Comparing takes the square of the difference: a file that was wholly rewritten must not hold the process.
-  return createTwoFilesPatch(...names, left, right, undefined, undefined, { timeout: comparedMs }) ?? null
+function compare({ path, before, after }: FilePair, timeout: number): Comparison {
+  const [was, is] = [textOf(before), textOf(after)]
+  if (was === undefined || is === undefined) return leftOut('binary')
+  const names = [before ? `a/${path}` : '/dev/null', after ? `b/${path}` : '/dev/null'] as const
+  const diff = createTwoFilesPatch(...names, was, is, undefined, undefined, { timeout })
+  return diff === undefined ? leftOut('too-different') : { diff }
 }
 
-function isText(bytes: Buffer): boolean {
-  return bytes.length <= comparedBytes && !bytes.includes(0) && !bytes.toString().includes('\ufffd')
+function textOf(bytes: Uint8Array | undefined): string | undefined {
+  if (bytes === undefined) return ''
+  if (bytes.includes(0)) return undefined
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    return undefined
+  }
 }

@@ -1,13 +1,14 @@
 import { type AnswerOf, type BodyOf, skillRoutes, succeeded } from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
-import { type BundleFile, readBundle, toBundle, zipBundle } from '../artifacts/artifacts.ts'
+import { type BundleFile, toBundle, zipBundle } from '../artifacts/artifacts.ts'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes, type Call } from '../http/bind-routes.ts'
 import { walkPages } from '../http/page.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
 import type { Live } from '../live/live.ts'
 import type { Tx } from '../platform/database.ts'
-import { compareFiles } from './compare.ts'
+import { openComparer } from './comparer.ts'
+import { diffBundles } from './diff.ts'
 import { fetchSource, findOrigin, fromBundle } from './origins.ts'
 import { contentOfRow, requireFreeSlot, type SkillContent, whileFetching, writeVersion } from './skills.ts'
 import * as store from './store.ts'
@@ -25,6 +26,8 @@ interface SkillParts {
 export function skillHandlers({ live, installWorkflow }: SkillParts) {
   const announce = (workspaceId: string, slug: string) =>
     live.publish({ type: 'cache-invalidate', workspaceId, keys: ['skills'], ids: [slug] })
+
+  const compare = openComparer()
 
   return bindRoutes(skillRoutes, {
     listSkills: async ({ principal: { workspaceId }, query, deps: { database } }) => {
@@ -113,7 +116,7 @@ export function skillHandlers({ live, installWorkflow }: SkillParts) {
       return { success: true, restoredFrom: restored.version_number, skill } as const
     },
 
-    diffSkillVersions: async ({ principal: { workspaceId }, params: { slug }, query, deps }) => {
+    diffSkillVersions: async ({ principal: { workspaceId }, params: { slug }, query, deps, signal }) => {
       const { db } = deps.database
       const { version_number: latest } = await requireSkill(db, workspaceId, slug)
       const to = query.to ?? latest
@@ -122,8 +125,8 @@ export function skillHandlers({ live, installWorkflow }: SkillParts) {
         [from, to].map((number) => store.findVersion(db, workspaceId, slug, number)),
       )
       if (!before || !after) throw new ApiError('NOT_FOUND')
-      const files = await Promise.all([before, after].map((row) => readBundle(deps, row.bundle_checksum)))
-      return { slug, from, to, files: compareFiles(files[0] ?? [], files[1] ?? []) }
+      const bundles = { workspaceId, from: before.bundle_checksum, to: after.bundle_checksum }
+      return { slug, from, to, files: await diffBundles(deps, compare, bundles, signal) }
     },
 
     exportSkill: async ({ principal, params, deps }) => {

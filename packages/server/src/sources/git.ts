@@ -153,7 +153,7 @@ async function requirePinningGit(at: GitFolder): Promise<void> {
     if (error instanceof GitFailure && error.reason === 'failed') return ''
     throw error
   })
-  const [, major = 0, minor = 0] = /(\d+)\.(\d+)/.exec(said)?.map(Number) ?? []
+  const [, major = 0, minor = 0] = /(?<!\d)(\d+)\.(\d+)/.exec(said)?.map(Number) ?? []
   if (major < 2 || (major === 2 && minor < 37)) {
     throw new Error(`Fetching needs git 2.37 or newer; this is ${said.trim() || 'none'}`)
   }

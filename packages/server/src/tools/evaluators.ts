@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os'
+import { FairPlaces } from '../platform/fair-places.ts'
 import type { Evaluated, Evaluation } from './evaluation.ts'
 import { type EvaluatorProcess, startEvaluator } from './evaluator-process.ts'
 import { walledCommand } from './evaluator-walls.ts'
-import { FairPlaces } from './fair-places.ts'
 
 /** More than the processors, so that a workspace that keeps its share of places busy leaves some to the others. */
 const placesAtOnce = Math.max(4, availableParallelism() * 2)

@@ -1,0 +1,78 @@
+import { createContext, runInContext } from 'node:vm'
+import { generateAttacks } from './attacks.ts'
+import type { Attack } from './worst-inputs.ts'
+
+const kib = 1024
+/** A linear pattern reads ten kilobytes in some hundredths of a millisecond, a quadratic one takes tens. */
+const suspiciousMs = 1
+/** By ten kilobytes, and by a hundred: nothing linear takes that long, and ten times more need not be waited for. */
+const hopelessMs = [20, 200] as const
+const rounds = 3
+/** Below this a growth is noise (caches, the collector); no quadratic pattern stays below it at a megabyte. */
+const negligibleMs = 50
+const mostGrowth = 12
+
+/** The first of the given and of the generated attacks that takes more than linear time, and how it shows. */
+export function findSlowAttack(pattern: RegExp, worst: readonly Attack[]): string | undefined {
+  const generated = generateAttacks(pattern)
+  if (!ends(pattern, [...worst, ...generated])) return 'does not end with a line of 200 characters'
+  for (const attack of [...worst, ...generated]) {
+    const why = findSlowness(pattern, attack, worst.includes(attack))
+    if (why !== undefined) return `${JSON.stringify(attack)}: ${why}`
+  }
+  return undefined
+}
+
+/**
+ * Whether all attacks are done with at all at the length of a line. What doubles with each character never ends, and
+ * only the machinery of contexts can stop it.
+ */
+function ends(pattern: RegExp, attacks: readonly Attack[]): boolean {
+  const texts = attacks.map((attack) => textOf(attack, 200))
+  try {
+    runInContext(
+      'for (const text of texts) { pattern.lastIndex = 0; pattern.exec(text) }',
+      createContext({ pattern, texts }),
+      {
+        timeout: 2000,
+      },
+    )
+    return true
+  } catch {
+    return false
+  } finally {
+    pattern.lastIndex = 0
+  }
+}
+
+/** Why the pattern is too slow for this input, or undefined. */
+function findSlowness(pattern: RegExp, attack: Attack, thorough: boolean): string | undefined {
+  const small = cpuMs(pattern, attack, 10 * kib)
+  if (small > hopelessMs[0]) return `${small.toFixed()} ms for 10 kB`
+  if (!thorough && small < suspiciousMs) return undefined
+  const base = cpuMs(pattern, attack, 100 * kib)
+  if (base > hopelessMs[1]) return `${base.toFixed()} ms for 100 kB`
+  const tenfold = cpuMs(pattern, attack, 1000 * kib)
+  if (tenfold <= negligibleMs || tenfold <= base * mostGrowth) return undefined
+  return `${base.toFixed(1)} ms for 100 kB and ${tenfold.toFixed(1)} ms for ten times that`
+}
+
+/** Time of this thread on a processor, so that whatever else the machine does is not counted; the best of several. */
+function cpuMs(pattern: RegExp, attack: Attack, length: number): number {
+  const text = textOf(attack, length)
+  let best = Number.POSITIVE_INFINITY
+  for (let round = 0; round < rounds; round++) {
+    const started = process.threadCpuUsage()
+    if (pattern.global) text.replace(pattern, '')
+    else pattern.exec(text)
+    const { user, system } = process.threadCpuUsage(started)
+    best = Math.min(best, (user + system) / 1000)
+    // No second try for what is slow beyond doubt.
+    if (best > 5 * hopelessMs[1]) break
+  }
+  return best
+}
+
+function textOf([before, repeated, behind]: Attack, length: number): string {
+  return before + repeated.repeat(Math.ceil(length / repeated.length)) + behind
+}
