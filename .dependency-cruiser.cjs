@@ -49,12 +49,12 @@ const direction = features.slice(0, -1).map((feature, index) => ({
 
 const doors = features.map((feature) => ({
   name: `door-${feature}`,
-  comment: `From outside, ${feature}/ is entered through ${feature}.ts; its routes are for app.ts alone, its runner for work.ts`,
+  comment: `From outside, ${feature}/ is entered through ${feature}.ts; its routes are for app.ts alone, its runner and what it tends for app.ts and work.ts`,
   severity: 'error',
   from: { path: server, pathNot: `${server}/${feature}/` },
   to: {
     path: `${server}/${feature}/`,
-    pathNot: [`${server}/${feature}/${feature}\\.ts$`, `${server}/${feature}/(routes|runner)\\.ts$`],
+    pathNot: [`${server}/${feature}/${feature}\\.ts$`, `${server}/${feature}/(routes|runner|tend)\\.ts$`],
   },
 }))
 

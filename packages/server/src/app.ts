@@ -18,9 +18,9 @@ import {
   insertEventPartitions,
   listWorkingOfKey,
   stopExecutionsOfKey,
-  tendExecutions,
 } from './executions/executions.ts'
 import { executionHandlers } from './executions/routes.ts'
+import { executionTending } from './executions/tend.ts'
 import { createServer, type Server } from './http/server.ts'
 import { deleteForgottenKeys } from './idempotency/idempotency.ts'
 import {
@@ -51,7 +51,13 @@ import { passkeyHandlers } from './passkeys/routes.ts'
 import type { Sweep, Tending } from './platform/sweep.ts'
 import { profileHandlers } from './profile/routes.ts'
 import { runHandlers, runStreamRoute } from './runs/routes.ts'
-import { answerQuestion, listRunningOfKey, PinnedDefinitions, type RunParts, tendRuns } from './runs/runs.ts'
+import {
+  answerQuestion,
+  listRunningOfKey,
+  PinnedDefinitions,
+  type RunParts,
+  runTending,
+} from './runs/runs.ts'
 import { sessionHandlers } from './sessions/routes.ts'
 import {
   deleteEndedSessions,
@@ -162,10 +168,7 @@ export function createApp(deps: Deps): {
     { table: 'oauth_records', run: () => deleteEndedRecords(db) },
     { table: 'idempotency_keys', run: () => deleteForgottenKeys(db) },
   ]
-  const tending = [
-    { name: 'executions', run: () => tendExecutions(executions) },
-    { name: 'runs', run: () => tendRuns(runs) },
-  ]
+  const tending = [...executionTending(executions), ...runTending(runs)]
   return { server, sweeps, tending, live }
 }
 

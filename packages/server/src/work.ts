@@ -1,11 +1,12 @@
 import type { Deps } from './deps.ts'
 import type { EngineWork } from './engine/endpoint.ts'
-import { type ExecutionParts, tendExecutions } from './executions/executions.ts'
+import type { ExecutionParts } from './executions/executions.ts'
 import { Runner } from './executions/runner.ts'
+import { executionTending } from './executions/tend.ts'
 import { Live } from './live/live.ts'
 import { createModels } from './models/models.ts'
 import type { Sweep, Tending } from './platform/sweep.ts'
-import { createRunRecords, createStepWork, PinnedDefinitions, tendRuns } from './runs/runs.ts'
+import { createRunRecords, createStepWork, PinnedDefinitions, runTending } from './runs/runs.ts'
 import { createSandboxDriver } from './sandbox/sandbox.ts'
 import { createToolbox } from './tools/tools.ts'
 
@@ -48,10 +49,7 @@ export function createWork(deps: Deps): Work {
       runs: createRunRecords(runs),
       steps: createStepWork(runs),
     },
-    tending: [
-      { name: 'executions', run: () => tendExecutions(parts) },
-      { name: 'runs', run: () => tendRuns(runs) },
-    ],
+    tending: [...executionTending(parts), ...runTending(runs)],
     sweeps: [{ table: 'sandboxes', run: sweepSandboxes }],
     check: async () => {
       await sandboxes.check()

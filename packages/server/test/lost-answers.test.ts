@@ -3,14 +3,17 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Answer, Person } from '../../../test/support/caller.ts'
 import { withDatabase } from '../../../test/support/database.ts'
 import { installErrand, prepareErrand, runErrand } from '../../../test/support/executions.ts'
+import { until } from '../../../test/support/processes.ts'
 import { definitionOf, runsOf } from '../../../test/support/workflows.ts'
-import { end, tendExecutions } from '../src/executions/executions.ts'
+import { end } from '../src/executions/executions.ts'
 import { claimWork } from '../src/executions/store.ts'
+import { executionTending } from '../src/executions/tend.ts'
 import { claimLaunched } from '../src/runs/store.ts'
-import { tendRuns } from '../src/runs/tend.ts'
+import { runTending } from '../src/runs/tend.ts'
 import { createDatabase, type House, openHouse } from './support/house.ts'
 import { breaksOff, type Ingress, openIngress, takes } from './support/ingress.ts'
 import { runParts } from './support/runs.ts'
+import { tendOnce } from './support/tending.ts'
 
 const nap = definitionOf('nap', [{ type: 'sleep', id: 's', duration: 60_000 }])
 
@@ -172,7 +175,8 @@ describe('a start whose answer from the engine is lost', () => {
       .where('execution_id', '=', first.body.executionId)
       .execute()
     expect(await recordsOf(first.body.executionId)).toBe(1)
-    await tendExecutions(parts())
+    await until(() => house.deps.database.steadyMs > 5000, 10_000)
+    await tendOnce(executionTending(parts()))
     expect((await executionsOf()).map(({ error_code }) => error_code)).toEqual(['EXECUTION_FAILED'])
     expect(await recordsOf(first.body.executionId)).toBe(0)
     const second = await start(headers)
@@ -265,7 +269,7 @@ describe('a launch whose answer from the engine is lost', () => {
       .set({ launched_at: past })
       .where('run_id', '=', left?.run_id ?? '')
       .execute()
-    await tendRuns(runParts(house))
+    await tendOnce(runTending(runParts(house)))
     expect(await recordsOf(left?.run_id ?? '')).toBe(0)
     ingress.behave(takes)
     expect((await launch(headers)).status).toBe(201)

@@ -6,9 +6,10 @@ import type { StepWrite } from '../src/engine/carrying.ts'
 import { RunWriter } from '../src/runs/run-writer.ts'
 import { PinnedDefinitions } from '../src/runs/runs.ts'
 import { claimQueued, findRunById, listSteps } from '../src/runs/store.ts'
-import { tendRuns } from '../src/runs/tend.ts'
+import { runTending } from '../src/runs/tend.ts'
 import { createToolbox } from '../src/tools/tools.ts'
 import { createDatabase, type House, openHouse, shiftClock } from './support/house.ts'
+import { tendOnce } from './support/tending.ts'
 
 const asking = definitionOf('asking', [
   { type: 'mapping', id: 'm', mapConfig: '{"question":{"value":"Go?"}}' },
@@ -129,10 +130,10 @@ describe('launch', () => {
   test('a launch that nobody confirmed is void after a minute, and gives its place back', async () => {
     const runId = await carried()
     await update(runId, { status: 'launching', invocation_id: null })
-    await tendRuns(partsOf(house))
+    await tendOnce(runTending(partsOf(house)))
     expect((await rowOf(runId))?.status).toBe('launching')
     await shiftClock(databaseUrl, 61)
-    await tendRuns(partsOf(house))
+    await tendOnce(runTending(partsOf(house)))
     await shiftClock(databaseUrl, 0)
     expect(await rowOf(runId)).toMatchObject({ status: 'void', advancing: false })
     expect((await runs.get(runId)).status).toBe(404)

@@ -1,4 +1,4 @@
-import { type Database, isDatabaseAway } from '../platform/database.ts'
+import { type Database, isPassing } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { RedisLink } from '../platform/redis.ts'
 import { type DeltaNews, deltaFrame, type EventNews, type EventRow, newsOf } from './event-frames.ts'
@@ -111,7 +111,7 @@ export class EventWriter {
         else publishNews(this.#parts.redis, this.#executionRowId, pointer(last))
         return undefined
       } catch (error) {
-        if (!isDatabaseAway(error)) throw error
+        if (!isPassing(error)) throw error
         await new Promise((resolve) => setTimeout(resolve, retryAfterMs))
       }
     }

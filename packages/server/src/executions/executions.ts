@@ -52,7 +52,7 @@ export function announce(parts: ExecutionParts, { row, events, budgetRequest }: 
 }
 
 /** The step of a workflow that waits for it goes on. What fails here is done by the next look around. */
-async function tellWaiting(
+export async function tellWaiting(
   parts: ExecutionParts,
   { id, awakeable_id }: Pick<store.ExecutionRow, 'id' | 'awakeable_id'>,
 ): Promise<void> {
@@ -66,7 +66,7 @@ async function tellWaiting(
 }
 
 /** Hands a started execution to the engine, which calls a worker. Asking twice for one attempt is asking once. */
-async function dispatch(parts: ExecutionParts, row: Pick<store.ExecutionRow, 'id' | 'attempt'>) {
+export async function dispatch(parts: ExecutionParts, row: Pick<store.ExecutionRow, 'id' | 'attempt'>) {
   await parts.engine.runExecution({ executionRowId: row.id, attempt: row.attempt })
 }
 
@@ -126,13 +126,14 @@ export async function end(
   const outcome = await parts.database.transaction(change, only)
   if (outcome.changed) {
     announce(parts, outcome.changed)
-    await startNext(parts, outcome.changed.row.workspace_id)
+    // Whoever ended this one does not wait for the next, nor for the engine.
+    void startNext(parts, outcome.changed.row.workspace_id)
   }
   return outcome
 }
 
 /** Starts whoever waits longest for the workspace's slot. What fails here is done by the next look around. */
-async function startNext(parts: ExecutionParts, workspaceId: string): Promise<void> {
+export async function startNext(parts: ExecutionParts, workspaceId: string): Promise<void> {
   try {
     for (;;) {
       const changed = await parts.database.transaction((tx) => startQueued(tx, parts.config, workspaceId))
@@ -204,36 +205,4 @@ export async function interruptExecutionsOfRun(parts: ExecutionParts, runId: str
 
 export async function interruptExecution(parts: ExecutionParts, id: number): Promise<void> {
   await end(parts, id, interrupted)
-}
-
-const atOnce = 100
-const dispatchAgainSeconds = 2
-
-/**
- * What every process does once a second, so that no execution is left behind by the death of any other: those that
- * nobody took are offered again, those whose worker is silent or whose time is over are ended, and queues go on.
- */
-export async function tendExecutions(parts: ExecutionParts): Promise<void> {
-  const { db } = parts.database
-  const unclaimed = await store.listUnclaimed(db, dispatchAgainSeconds, atOnce)
-  // At once: an engine that hangs costs one wait and not one for each, while others are due.
-  await Promise.all(unclaimed.map((row) => dispatch(parts, row).catch(() => {})))
-  for (const due of ['lapsed', 'overdue', 'forgotten'] as const) {
-    for (const id of await store.listDue(db, due, atOnce)) {
-      // One that cannot be ended must not keep the others.
-      await endDue(parts, id, due).catch((error) =>
-        parts.logger.warn({ err: error, id, due }, 'an execution was not ended yet'),
-      )
-    }
-  }
-  for (const row of await store.listAwaited(db, atOnce)) await tellWaiting(parts, row)
-  for (const workspaceId of await store.listStuckQueues(db, atOnce)) await startNext(parts, workspaceId)
-}
-
-async function endDue(parts: ExecutionParts, id: number, due: store.Due): Promise<void> {
-  const row = await store.findExecutionById(parts.database.db, id)
-  // A worker that had it is gone with its sandbox; without one, none ever came.
-  const lost = row?.worker_id ? 'SANDBOX_LOST' : neverBegan
-  const code = { lapsed: lost, overdue: 'EXECUTION_TIMEOUT', forgotten: 'EXECUTION_EXPIRED' }[due]
-  await end(parts, id, { status: 'failed', stopReason: 'error', code }, { due })
 }

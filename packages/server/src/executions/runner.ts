@@ -5,7 +5,7 @@ import { type BundleFile, createArtifact, readBundle, storeFiles, toBundle } fro
 import { findReservation } from '../billing/billing.ts'
 import type { Deps } from '../deps.ts'
 import { findProviderKey, ModelError, type Models } from '../models/models.ts'
-import { isDatabaseAway } from '../platform/database.ts'
+import { isPassing } from '../platform/database.ts'
 import type { Sandbox, SandboxDriver } from '../sandbox/sandbox.ts'
 import { type AgentOutcome, runAgent, type Usage } from './agent-loop.ts'
 import { EventWriter } from './event-writer.ts'
@@ -21,6 +21,9 @@ export interface RunnerParts extends ExecutionParts {
 
 const renewEveryMs = 5000
 const lookEveryMs = 1000
+/** Nothing can be spent meanwhile; after that it is likelier that this process is cut off than that all are. */
+const withoutDatabaseMs = 5 * 60_000
+const mostRefusals = 40
 
 /**
  * Executions in this worker. The engine calls `run` for each; the work itself does not hang on that call, because the
@@ -113,18 +116,20 @@ export class Runner {
     this.#parts.live.wake(goneChannel(row.id))
   }
 
-  /** While the database is away there is nothing better to do than to wait for it, as long as the lease may hold. */
+  /** While the database is away, or the row is held, there is nothing better to do than to wait. */
   async #persist(write: () => Promise<unknown>, row: store.ExecutionRow): Promise<void> {
-    for (let tried = 1; ; tried++) {
+    const begun = performance.now()
+    for (let refusals = 0; ; ) {
       try {
         await write()
         return
       } catch (error) {
-        if (tried === 40) {
+        if (!isPassing(error)) refusals++
+        if (refusals === mostRefusals || performance.now() - begun > withoutDatabaseMs) {
           this.#parts.logger.error({ err: error, execution: row.execution_id }, 'the end was not recorded')
           return
         }
-        await new Promise((resolve) => setTimeout(resolve, 500))
+        await new Promise((resolve) => setTimeout(resolve, tryAgainMs))
       }
     }
   }
@@ -145,8 +150,10 @@ export class Runner {
         if (due) renewal = performance.now()
         renewedAt = performance.now()
       } catch {
-        // Without the database the lease runs out by itself, and then the work is no longer ours.
-        if (performance.now() - renewedAt > 15_000) return ended.abort(new Error('the lease ran out'))
+        // Until the database says otherwise the work is ours: nobody calls a lease lapsed that could not be renewed.
+        if (performance.now() - renewedAt > withoutDatabaseMs) {
+          return ended.abort(new Error('the database was away for too long'))
+        }
       }
       await word
     }
@@ -266,7 +273,7 @@ async function patiently<T>(signal: AbortSignal, ask: () => Promise<T>): Promise
     try {
       return await ask()
     } catch (error) {
-      if (signal.aborted || !isDatabaseAway(error)) throw error
+      if (signal.aborted || !isPassing(error)) throw error
       await new Promise((resolve) => setTimeout(resolve, tryAgainMs))
     }
   }

@@ -74,10 +74,10 @@ export async function findWorking(db: Db, executionId: string) {
     .executeTakeFirst()
 }
 
-/** With a reason to end it: undefined when that is no longer so. */
+/** With a reason to end it: undefined when that is no longer so, or somebody holds the row at this moment. */
 export async function lockExecution(tx: Tx, id: number, due?: Due) {
   const query = tx.selectFrom('executions').selectAll().where('id', '=', id).forUpdate()
-  return (due ? query.where(dueConditions[due]) : query).executeTakeFirst()
+  return (due ? query.where(dueConditions[due]).skipLocked() : query).executeTakeFirst()
 }
 
 const listColumns = [

@@ -15,6 +15,8 @@ export interface HotStatement {
 
 const probeEveryMs = 200
 const probeTimeoutMs = 800
+/** More than a probe that is late because the machine is busy. */
+const breakMs = 2000
 /** For a connection, be it a new one or one that others still use. Away, nobody waits: see `#connect`. */
 const connectTimeoutMs = 10_000
 /** Ends a statement that hangs although the server answers probes; kept by the server, so no timer here. */
@@ -34,6 +36,8 @@ export class Database {
   readonly #logger: Logger
   readonly #url: string
   #available = true
+  #answeredAt = performance.now()
+  #steadySince = performance.now()
   #closing = false
   #probing = false
   #probe: pg.Client | undefined
@@ -65,6 +69,15 @@ export class Database {
 
   get available(): boolean {
     return this.#available
+  }
+
+  /**
+   * For how long the server has answered this process without a break. Zero after an outage, and when this process stood
+   * still: what others did meanwhile, it has not seen.
+   */
+  get steadyMs(): number {
+    const now = performance.now()
+    return now - this.#answeredAt > breakMs ? 0 : now - this.#steadySince
   }
 
   hot<Row extends object>({ name, text }: HotStatement, values: unknown[]): Promise<Row[]> {
@@ -149,6 +162,8 @@ export class Database {
       await this.#answerInTime()
       if (!this.#available) this.#logger.info('PostgreSQL is back')
       this.#available = true
+      if (performance.now() - this.#answeredAt > breakMs) this.#steadySince = performance.now()
+      this.#answeredAt = performance.now()
     } catch (error) {
       if (this.#closing) return
       // Later than the timeout, it was this process that stood still, and nothing is known about the server.

@@ -39,27 +39,31 @@ export interface Tending {
 
 const tendEveryMs = 1000
 
+/** Each by itself: what one waits for, the others do not. */
 export function startTending(
   parts: { database: Database; logger: Logger },
   tasks: readonly Tending[],
 ): { stop(): void } {
+  const timers = new Map<Tending, NodeJS.Timeout>()
   let stopped = false
-  let timer: NodeJS.Timeout
-  const next = () => {
-    if (!stopped) timer = setTimeout(() => void runAll(), tendEveryMs * (0.75 + Math.random() / 2)).unref()
+  const next = (task: Tending) => {
+    if (stopped) return
+    const delayMs = tendEveryMs * (0.75 + Math.random() / 2)
+    timers.set(task, setTimeout(() => void tend(task), delayMs).unref())
   }
-  const runAll = async () => {
-    for (const { name, run } of tasks) {
-      if (stopped || !parts.database.available) continue
-      await run().catch((error) => parts.logger.warn({ err: error, name }, 'tending failed; it runs again'))
+  const tend = async (task: Tending) => {
+    if (parts.database.available) {
+      await task.run().catch((error) => {
+        parts.logger.warn({ err: error, name: task.name }, 'tending failed; it runs again')
+      })
     }
-    next()
+    next(task)
   }
-  next()
+  for (const task of tasks) next(task)
   return {
     stop: () => {
       stopped = true
-      clearTimeout(timer)
+      for (const timer of timers.values()) clearTimeout(timer)
     },
   }
 }

@@ -8,9 +8,9 @@ import type { RunParts } from './run-parts.ts'
 import * as store from './store.ts'
 
 /**
- * Ends a run, if it has not ended: the row decides, and whatever the engine does from then on counts for nothing. Then
- * what the run is doing is stopped; what cannot be reached now is told again by the tending. Gives the row when this
- * canceled it.
+ * Ends a run, if it has not ended: the row decides, and whatever the engine does from then on counts for nothing. Its
+ * skills are stopped; the engine is told, and nobody waits for that. What cannot be reached now is told again by the
+ * tending. Gives the row when this canceled it.
  */
 export async function cancelRun(
   parts: RunParts,
@@ -35,22 +35,30 @@ export async function cancelRun(
   announceRun(parts, row)
   const word = { kind: 'workflow', workspaceId: row.workspace_id, ids: dropped, status: 'expired' } as const
   await announceApprovals(parts, word)
-  await stopCarrying(parts, row)
-  await handOver(parts, row.workspace_id)
+  void tellEngine(parts, row)
+  void handOver(parts, row.workspace_id)
+  await interruptSkills(parts, row)
   return row
 }
 
+type Leaving = Pick<store.RunRow, 'run_id' | 'invocation_id'>
+
 /** Tells the engine and the skills that a run is over. */
-export async function stopCarrying(
-  parts: RunParts,
-  { run_id, invocation_id }: Pick<store.RunRow, 'run_id' | 'invocation_id'>,
-): Promise<void> {
-  const told = await Promise.allSettled([
-    invocation_id === null ? undefined : parts.engine.cancelRun(run_id, invocation_id),
-    interruptExecutionsOfRun(parts, run_id),
-  ])
-  for (const { reason } of told.filter((one) => one.status === 'rejected'))
-    parts.logger.debug({ err: reason, run: run_id }, 'a canceled run was not stopped everywhere yet')
+export async function stopCarrying(parts: RunParts, row: Leaving): Promise<void> {
+  await Promise.all([tellEngine(parts, row), interruptSkills(parts, row)])
+}
+
+async function tellEngine(parts: RunParts, { run_id, invocation_id }: Leaving): Promise<void> {
+  if (invocation_id !== null) await parts.engine.cancelRun(run_id, invocation_id).catch(notYet(parts, run_id))
+}
+
+async function interruptSkills(parts: RunParts, { run_id }: Leaving): Promise<void> {
+  await interruptExecutionsOfRun(parts, run_id).catch(notYet(parts, run_id))
+}
+
+function notYet({ logger }: RunParts, runId: string) {
+  return (error: unknown) =>
+    logger.debug({ err: error, run: runId }, 'a canceled run was not stopped everywhere yet')
 }
 
 /** What was open is canceled, and nobody is asked any more; undefined for what had ended. */

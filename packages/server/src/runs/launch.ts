@@ -127,7 +127,7 @@ async function isLaunched(parts: RunParts, runId: string): Promise<boolean> {
     const voided = await database.transaction((tx) => voidLaunch(tx, runId), {
       lockWithinMs: takenBackWithinMs,
     })
-    if (voided) await handOver(parts, voided.workspace_id)
+    if (voided) void handOver(parts, voided.workspace_id)
   } catch (error) {
     logger.warn({ err: error, run: runId }, 'a launch that the engine did not confirm was not taken back yet')
   }

@@ -7,7 +7,7 @@ import {
   type StepCall,
   type StepOutcome,
 } from '../graph/graph.ts'
-import { isDatabaseAway } from '../platform/database.ts'
+import { isPassing } from '../platform/database.ts'
 import { type Toolbox, ToolFailure } from '../tools/tools.ts'
 
 export interface PerformParts extends AskParts {
@@ -54,7 +54,7 @@ export async function performStep(
       : await useAgent(parts, caller, call, call.target, signal)
   } catch (error) {
     if (signal.aborted) return { kind: 'canceled', at: Date.now() }
-    if (isDatabaseAway(error)) throw error
+    if (isPassing(error)) throw error
     return failed(asFailure(error, call.target.kind === 'tool' ? 'TOOL_FAILED' : 'AGENT_FAILED'))
   }
 }

@@ -8,20 +8,27 @@ import * as store from './store.ts'
  * one answer to a question.
  */
 export async function handOver(parts: RunParts, workspaceId: string): Promise<void> {
-  const { db } = parts.database
+  const { database, config, logger } = parts
+  const failed = (error: unknown) =>
+    logger.warn({ err: error, workspaceId }, 'a waiting run was not handed over yet')
+  const told: Promise<unknown>[] = []
   try {
     for (;;) {
-      const runId = await store.claimQueued(db, workspaceId, parts.config.runsPerWorkspace)
-      const row = runId === undefined ? undefined : await store.findRunById(db, runId)
-      if (!row) return
+      const runId = await store.claimQueued(database.db, workspaceId, config.runsPerWorkspace)
+      const row = runId === undefined ? undefined : await store.findRunById(database.db, runId)
+      if (!row) break
       announceRun(parts, row)
-      const { run_id, resume_id: resumeId, resume_key: key } = row
-      if (resumeId !== null && key !== null) await parts.engine.answerRun(run_id, { key, resumeId })
-      else await sendRun(parts, run_id)
+      told.push(tellEngine(parts, row).catch(failed))
     }
   } catch (error) {
-    parts.logger.warn({ err: error, workspaceId }, 'a waiting run was not handed over yet')
+    failed(error)
   }
+  await Promise.all(told)
+}
+
+async function tellEngine(parts: RunParts, { run_id, resume_id: resumeId, resume_key: key }: store.RunRow) {
+  if (resumeId !== null && key !== null) await parts.engine.answerRun(run_id, { key, resumeId })
+  else await sendRun(parts, run_id)
 }
 
 /** Has the engine carry a run; asking twice is asking once. Gives the row, undefined when it is void. */

@@ -1,3 +1,5 @@
+import { sideBySide } from '../platform/side-by-side.ts'
+import type { Tending } from '../platform/sweep.ts'
 import { stopCarrying } from './cancel.ts'
 import { voidOldLaunches } from './launch.ts'
 import { handOver, sendRun } from './queue.ts'
@@ -5,7 +7,8 @@ import { reconcileRuns } from './reconcile.ts'
 import type { RunParts } from './run-parts.ts'
 import * as store from './store.ts'
 
-const atOnce = 100
+const atMost = 100
+const atOnce = 10
 const launchWithinSeconds = 60
 const askAgainSeconds = 2
 /** The engine remembers a cancellation; longer than this it must have lost the run itself. */
@@ -14,20 +17,49 @@ const stopWithinSeconds = 600
 /**
  * What every process does about once a second, so that no run is left behind by the death of any other: launches that
  * nobody confirmed are void, answers and runs that may not have reached the engine are sent again, canceled runs are
- * stopped again, what should not be is put right, and queues go on.
+ * stopped again, what should not be is put right, and queues go on. Each has a pace of its own, and an engine that hangs
+ * holds up no more than what it is asked for.
  */
-export async function tendRuns(parts: RunParts): Promise<void> {
+export function runTending(parts: RunParts): Tending[] {
   const { db } = parts.database
-  const freed = await voidOldLaunches(parts, launchWithinSeconds)
-  for (const { run_id, resume_id, resume_key } of await store.listUntaken(db, askAgainSeconds, atOnce)) {
-    if (resume_id === null || resume_key === null) continue
-    await parts.engine.answerRun(run_id, { key: resume_key, resumeId: resume_id }).catch(() => {})
-  }
-  for (const runId of await store.listUnsent(db, askAgainSeconds, atOnce))
-    await sendRun(parts, runId).catch(() => {})
-  const leaving = { fromSeconds: askAgainSeconds, toSeconds: stopWithinSeconds }
-  for (const row of await store.listLeaving(db, leaving, atOnce)) await stopCarrying(parts, row)
-  await reconcileRuns(parts)
-  const waiting = await store.listWaitingWorkspaces(db, atOnce)
-  for (const workspaceId of new Set([...waiting, ...freed])) await handOver(parts, workspaceId)
+  return [
+    {
+      name: 'launches of runs',
+      run: async () => {
+        const freed = await voidOldLaunches(parts, launchWithinSeconds)
+        await sideBySide(new Set(freed), atOnce, (workspaceId) => handOver(parts, workspaceId))
+      },
+    },
+    {
+      name: 'answers to runs',
+      run: async () =>
+        sideBySide(await store.listUntaken(db, askAgainSeconds, atMost), atOnce, async (row) => {
+          const { run_id, resume_id: resumeId, resume_key: key } = row
+          if (resumeId !== null && key !== null) await parts.engine.answerRun(run_id, { key, resumeId })
+        }),
+    },
+    {
+      name: 'runs on their way',
+      run: async () =>
+        sideBySide(await store.listUnsent(db, askAgainSeconds, atMost), atOnce, (runId) =>
+          sendRun(parts, runId),
+        ),
+    },
+    {
+      name: 'canceled runs',
+      run: async () => {
+        const leaving = { fromSeconds: askAgainSeconds, toSeconds: stopWithinSeconds }
+        const rows = await store.listLeaving(db, leaving, atMost)
+        await sideBySide(rows, atOnce, (row) => stopCarrying(parts, row))
+      },
+    },
+    { name: 'rows of runs', run: () => reconcileRuns(parts) },
+    {
+      name: 'queues of runs',
+      run: async () =>
+        sideBySide(await store.listWaitingWorkspaces(db, atMost), atOnce, (workspaceId) =>
+          handOver(parts, workspaceId),
+        ),
+    },
+  ]
 }

@@ -16,10 +16,14 @@ export interface Ingress {
   close(): Promise<void>
 }
 
+/** Of the form that the engine gives its own. */
+export const invocationId = `inv_${'1'.repeat(40)}`
+export const awakeableId = `sign_${'1'.repeat(40)}`
+
 /** Takes what it is asked, as the engine does. */
 export function takes(_asked: Asked, response: ServerResponse): void {
   response.writeHead(202, { 'content-type': 'application/json' })
-  response.end(JSON.stringify({ invocationId: 'inv_stand_in', status: 'Accepted' }))
+  response.end(JSON.stringify({ invocationId, status: 'Accepted' }))
 }
 
 /** Took it or not: the connection breaks before the answer. */
