@@ -92,4 +92,8 @@ test('the list is a bare array, whole or by pages', async () => {
   expect(await list('?limit=1&offset=0')).toEqual([all[0]])
   expect(await list('?limit=1')).toEqual([all[0]])
   expect(await list('?limit=2')).toEqual(all.slice(0, 2))
+  expect(await list('?offset=0')).toEqual(all)
+  expect(await list('?offset=3')).toEqual(all.slice(3))
+  expect(await list(`?offset=${counted}`)).toEqual([])
+  expect(await list('?offset=99999999999999999999')).toEqual([])
 })

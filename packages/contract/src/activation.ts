@@ -1,8 +1,6 @@
 import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { DeviceAuth, KeyAccess, Mode, Success, Timestamp, WorkspaceRef } from './shapes.ts'
-
-const UserCode = Type.String({ minLength: 1, maxLength: 64, description: 'XXXX-XXXX; trimmed, any case' })
+import { DeviceAuth, KeyAccess, Mode, Success, Timestamp, UserCode, WorkspaceRef } from './shapes.ts'
 
 const activationStatuses = ['pending', 'approved', 'denied', 'expired', 'consumed'] as const
 const Status = Type.Enum([...activationStatuses])

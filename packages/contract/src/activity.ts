@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { Nullable, RowNumber, Timestamp, WorkspaceRef } from './shapes.ts'
+import { Limit, Nullable, RowNumber, Timestamp, WorkspaceRef } from './shapes.ts'
 
 const Entry = Type.Object({
   id: Type.String(),
@@ -29,7 +29,7 @@ export const activityRoutes = defineRoutes({
       apiKey: Type.Optional(RowNumber),
       since: Type.Optional(Type.String({ maxLength: 40 })),
       until: Type.Optional(Type.String({ maxLength: 40 })),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+      limit: Limit(200),
       cursor: Type.Optional(Type.String({ maxLength: 300 })),
     }),
     responses: { 200: Type.Object({ items: Type.Array(Entry), nextCursor: Nullable(Type.String()) }) },

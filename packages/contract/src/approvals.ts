@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Action, GrantModeSchema, KeyFacts, RequestedScope } from './consent.ts'
 import { defineRoutes } from './route.ts'
-import { IdParam, Nullable, Success, Timestamp, WorkspaceRef } from './shapes.ts'
+import { IdParam, Limit, Nullable, Success, Timestamp, WorkspaceRef } from './shapes.ts'
 
 const Kind = Type.Enum(['activation', 'consent', 'permission', 'workflow', 'budget'])
 const ApprovalStatus = Type.Enum(['pending', 'granted', 'denied', 'expired'])
@@ -50,7 +50,7 @@ export const approvalRoutes = defineRoutes({
     query: Type.Object({
       status: Type.Optional(ApprovalStatus),
       kind: Type.Optional(Kind),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+      limit: Limit(100),
       cursor: Type.Optional(Type.String({ maxLength: 300 })),
     }),
     responses: { 200: Type.Object({ items: Type.Array(Approval), nextCursor: Nullable(Type.String()) }) },

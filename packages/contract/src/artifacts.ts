@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { IdParam, Nullable, Success, Timestamp } from './shapes.ts'
+import { IdParam, Limit, Nullable, Success, Timestamp } from './shapes.ts'
 
 /** What one bundle may hold, however it is sent. */
 export const bundleLimits = { bytes: 10_000_000, files: 500, pathLength: 300, depth: 20 } as const
@@ -69,7 +69,7 @@ export const artifactRoutes = defineRoutes({
     limits: ['rest'],
     query: Type.Object({
       type: Type.Optional(ArtifactType),
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+      limit: Limit(200),
       cursor: Type.Optional(Type.String({ maxLength: 300 })),
     }),
     responses: { 200: Type.Object({ items: Type.Array(ArtifactItem), nextCursor: Nullable(Type.String()) }) },

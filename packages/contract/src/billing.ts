@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { Mode, Nullable, Timestamp } from './shapes.ts'
+import { Limit, Mode, Nullable, Timestamp } from './shapes.ts'
 
 /** Amounts are whole thousandths of a Ds inside, numbers of Ds outside. */
 export const milliPerDs = 1000
@@ -67,7 +67,7 @@ export const billingRoutes = defineRoutes({
     scopes: ['billing:read'],
     limits: ['rest'],
     query: Type.Object({
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+      limit: Limit(200),
       cursor: Type.Optional(Type.String({ maxLength: 300 })),
     }),
     responses: { 200: Type.Object({ items: Type.Array(LedgerEntry), nextCursor: Nullable(Type.String()) }) },

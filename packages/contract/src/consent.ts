@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { actionArgsLimits, longPollMaxSeconds } from './limits.ts'
 import { defineRoutes } from './route.ts'
-import { DeviceAuth, Mode, Nullable, Success, Timestamp, Uuid, WorkspaceRef } from './shapes.ts'
+import { DeviceAuth, Mode, Nullable, Success, Timestamp, UserCode, Uuid, WorkspaceRef } from './shapes.ts'
 
 export const GrantModeSchema = Type.Enum(['persistent', 'session', 'one_time'])
 const Scope = Type.String({ minLength: 1, maxLength: 120 })
@@ -104,7 +104,7 @@ export const consentRoutes = defineRoutes({
     tag: 'agents',
     audience: 'session',
     limits: ['rest'],
-    body: Type.Object({ code: Type.String({ minLength: 1, maxLength: 64 }) }),
+    body: Type.Object({ code: UserCode }),
     responses: {
       200: Type.Object({
         consent_id: Type.String(),

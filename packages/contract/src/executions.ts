@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { anySkill } from './scopes.ts'
-import { Nullable, Timestamp } from './shapes.ts'
+import { Limit, Nullable, Offset, Timestamp } from './shapes.ts'
 
 /** What an execution is given to work on, in bytes of UTF-8. */
 export const inputBytes = 102_400
@@ -143,8 +143,8 @@ export const executionRoutes = defineRoutes({
     audience: 'credential',
     limits: ['rest'],
     query: Type.Object({
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
-      offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000 })),
+      limit: Limit(200),
+      offset: Offset(),
       channels: Type.Optional(Type.String({ maxLength: 1000 })),
       interfaces: Type.Optional(Type.String({ maxLength: 1000 })),
     }),

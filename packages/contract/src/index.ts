@@ -109,7 +109,7 @@ export {
   scopesThatCover,
 } from './scopes.ts'
 export { sessionRoutes } from './sessions.ts'
-export { succeeded } from './shapes.ts'
+export { type Clamped, succeeded } from './shapes.ts'
 export { skillRoutes, skillsPerWorkspace } from './skills.ts'
 export {
   reservedWorkflowSlugs,

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
+import { Limit, Offset } from './shapes.ts'
 
 const item = {
   slug: Type.String(),
@@ -16,16 +17,14 @@ export const marketplaceRoutes = defineRoutes({
     method: 'GET',
     path: '/api/v1/marketplace/skills',
     summary:
-      'The catalog in the order of slugs, without limit all of it; a search by relevance, at most 1000',
+      'The catalog in the order of slugs, without limit to its end; a search by relevance, at most 1000',
     tag: 'marketplace',
     audience: 'public',
     limits: ['rest'],
     answers: 'json',
     query: Type.Object({
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
-      offset: Type.Optional(
-        Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'Counts with limit or q' }),
-      ),
+      limit: Limit(1000),
+      offset: Offset(),
       category: Type.Optional(Type.String({ maxLength: 64 })),
       q: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Full-text search' })),
     }),

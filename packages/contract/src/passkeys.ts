@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { DeviceAuth, IdParam, KeyAccess, Nullable, Success, Timestamp } from './shapes.ts'
+import { DeviceAuth, IdParam, KeyAccess, Nullable, Success, Timestamp, UserCode } from './shapes.ts'
 
 const Passkey = Type.Object({
   id: Type.String(),
@@ -39,7 +39,7 @@ export const passkeyRoutes = defineRoutes({
       passkeyId: Type.Optional(Type.String({ maxLength: 200 })),
       access: Type.Optional(KeyAccess),
       scopes: Type.Optional(Type.Array(Type.String({ maxLength: 120 }), { maxItems: 100 })),
-      code: Type.Optional(Type.String({ maxLength: 64 })),
+      code: Type.Optional(UserCode),
     }),
     responses: {
       200: Type.Object({

@@ -23,6 +23,32 @@ export const WorkspaceRef = Type.Object({ id: Uuid, name: Nullable(Type.String()
 /** Path parameters arrive as text; a numeric id that is none of ours must read like a missing one. */
 export const IdParam = Type.Object({ id: Type.String() })
 
+/** A code without any symbol is malformed; a wrong one is a miss. */
+export const UserCode = Type.String({
+  maxLength: 64,
+  pattern: '[A-Za-z0-9]',
+  description: 'XXXX-XXXX; read without regard to case, blanks and hyphens',
+})
+
+/** What an address says in numbers and is never refused for being too small or too large: the nearest one is taken. */
+export interface Clamped {
+  readonly 'x-clamped': { readonly minimum: number; readonly maximum: number }
+}
+
+function clamped(minimum: number, maximum: number, description: string) {
+  return Type.Optional(Type.Integer({ 'x-clamped': { minimum, maximum }, description }))
+}
+
+/** How many items one answer holds. */
+export function Limit(maximum: number) {
+  return clamped(1, maximum, `1 to ${maximum}; what lies outside is read as the nearest`)
+}
+
+/** How many items are passed over. */
+export function Offset(description = 'Items to pass over') {
+  return clamped(0, Number.MAX_SAFE_INTEGER, description)
+}
+
 /** The answer of the person's passkey, as the browser gives it. */
 export const DeviceAuth = Type.Object(
   { id: Type.String({ maxLength: 2000 }) },

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { Slug } from './artifacts.ts'
 import { defineRoutes } from './route.ts'
-import { Success, Timestamp } from './shapes.ts'
+import { Limit, Offset, Success, Timestamp } from './shapes.ts'
 
 /** Keeps the bare list of a library bounded. */
 export const skillsPerWorkspace = 10_000
@@ -71,8 +71,8 @@ export const skillRoutes = defineRoutes({
     limits: ['rest'],
     answers: 'json',
     query: Type.Object({
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
-      offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
+      limit: Limit(1000),
+      offset: Offset('Items to pass over; counts with limit'),
     }),
     responses: {
       200: Type.Union([

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { Nullable, Success, Timestamp } from './shapes.ts'
+import { Limit, Nullable, Success, Timestamp } from './shapes.ts'
 
 /** Keeps the bare list of a workspace bounded. */
 export const workflowsPerWorkspace = 1000
@@ -196,7 +196,7 @@ export const workflowRunRoutes = defineRoutes({
     path: '/api/v1/workflows/runs',
     summary: 'The runs of this workspace, newest first',
     query: Type.Object({
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+      limit: Limit(200),
       status: Type.Optional(Type.Enum(['running', 'suspended', 'success', 'failed', 'canceled'])),
       workflowId: Type.Optional(Type.String({ maxLength: 200 })),
       cursor: Type.Optional(Type.String({ maxLength: 300 })),

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { Nullable, Success, Timestamp, Uuid, WorkspaceRef } from './shapes.ts'
+import { Limit, Nullable, Success, Timestamp, Uuid, WorkspaceRef } from './shapes.ts'
 
 const Role = Type.Enum(['owner', 'member'])
 
@@ -63,7 +63,7 @@ export const workspaceRoutes = defineRoutes({
     audience: 'session',
     limits: ['rest'],
     query: Type.Object({
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+      limit: Limit(200),
       cursor: Type.Optional(Type.String({ maxLength: 300 })),
     }),
     responses: { 200: Type.Object({ items: Type.Array(Member), nextCursor: Nullable(Type.String()) }) },

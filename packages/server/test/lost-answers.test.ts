@@ -225,7 +225,7 @@ describe('a launch whose answer from the engine is lost', () => {
 
   test('a worker carries it: launched, and a repeat finds it', async () => {
     ingress.behave(async (asked, response) => {
-      await claimLaunched(house.deps.database.db, runIdOf(asked.path), 'inv_other')
+      await claimLaunched(house.deps.database.db, runIdOf(asked.path), 'inv_1Other')
       breaksOff(asked, response)
     })
     const headers = { 'idempotency-key': randomUUID() }

@@ -40,7 +40,7 @@ export const marketplace = [
     id: 'marketplace:list:limit-no-default',
     area: 'marketplace',
     line: 331,
-    rule: 'Without limit GET /marketplace/skills returns the whole catalog (as many as all category counts together); limit=1&offset=1 returns just its second element, and offset is 0 when left out.',
+    rule: 'Without limit GET /marketplace/skills returns the whole catalog (as many as all category counts together); offset skips that many, with limit and without it, and is 0 when left out.',
     kind: 'field',
   },
   {

@@ -11,14 +11,13 @@ import { confirmSubject, requireAssertionIfRegistered } from '../passkeys/passke
 import type { Tx } from '../platform/database.ts'
 import { hashSecret, mintSecret } from '../platform/secrets.ts'
 import type { Mode } from '../platform/tables.ts'
+import { mintUserCode, normalizeUserCode } from '../platform/user-code.ts'
 import { lockUser } from '../users/users.ts'
 import { clientFacts } from './client-facts.ts'
 import { type ActivationState, refuseDecision } from './lifecycle.ts'
 import * as store from './store.ts'
-import { mintUserCode, normalizeUserCode } from './user-code.ts'
 
 export { deleteOldActivations } from './store.ts'
-export { mintUserCode } from './user-code.ts'
 
 export async function startActivation(deps: Deps, client: Client) {
   const facts = clientFacts(client)

@@ -3,6 +3,7 @@ import { zipBundle } from '../artifacts/artifacts.ts'
 import type { Deps } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes } from '../http/bind-routes.ts'
+import { walkPages } from '../http/page.ts'
 import type { Db } from '../platform/database.ts'
 import { sameSecret } from '../platform/secrets.ts'
 import { categoryName } from './entry.ts'
@@ -12,6 +13,7 @@ import * as store from './store.ts'
 
 /** A search is answered by rank, so it ends somewhere even when nobody says where. */
 const mostFound = 1000
+const readAtOnce = 1000
 
 export function catalogHandlers({ database }: Pick<Deps, 'database'>) {
   const wholeList = createPreparedLists(database)
@@ -21,7 +23,8 @@ export function catalogHandlers({ database }: Pick<Deps, 'database'>) {
       if (q !== undefined) {
         return { value: await store.listFound(db, { q, category, limit: limit ?? mostFound, offset }) }
       }
-      if (limit === undefined) return { prepared: await wholeList(category) }
+      if (limit === undefined && offset === 0) return { prepared: await wholeList(category) }
+      if (limit === undefined) return { items: walkFrom(db, category, offset) }
       return { value: await store.listItems(db, { category, limit, offset }) }
     },
 
@@ -68,6 +71,22 @@ export function catalogHandlers({ database }: Pick<Deps, 'database'>) {
       return report
     },
   })
+}
+
+/** From somewhere to the end: counted once, and from there on by slug. */
+async function* walkFrom(db: Db, category: string | undefined, offset: number) {
+  const first = await store.listItems(db, { category, limit: readAtOnce, offset })
+  yield* first
+  const last = first.at(-1)
+  if (!last || first.length < readAtOnce) return
+  const page = (after: string, limit: number) => store.listItemsAfter(db, { category, after, limit })
+  const pages = { start: last.slug, size: readAtOnce }
+  yield* walkPages(
+    pages,
+    page,
+    ({ slug }) => slug,
+    (item) => item,
+  )
 }
 
 async function requireSkill(db: Db, slug: string) {

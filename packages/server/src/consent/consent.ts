@@ -8,13 +8,13 @@ import {
   missingScopes,
   pendingPerKey,
 } from '@guildhall/contract'
-import { mintUserCode } from '../activation/activation.ts'
 import type { Deps } from '../deps.ts'
 import { isNestedWithin, jsonBytes } from '../graph/graph.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Principal } from '../http/principal.ts'
 import { lockKeyScopes } from '../keys/keys.ts'
 import type { Tx } from '../platform/database.ts'
+import { mintUserCode } from '../platform/user-code.ts'
 import * as store from './store.ts'
 
 export { approvalSubject, describeScopes, modesOf } from './describe.ts'

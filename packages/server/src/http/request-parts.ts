@@ -1,4 +1,4 @@
-import type { Route } from '@guildhall/contract'
+import type { Clamped, Route } from '@guildhall/contract'
 import { compilePrune, Ignored } from './prune.ts'
 import { validatorFor } from './validators.ts'
 
@@ -21,13 +21,30 @@ export function compileParts({
     namedAfter: '?',
   })
   const pruneBody = compilePrune(body, (schema) => validatorFor('body').compile(schema))
+  const clamps = clampsOf(query)
   return (request) => {
     const ignored = new Ignored()
     const seen = { query: pruneQuery(request.query, ignored), body: pruneBody(request.body, ignored) }
     return {
-      query: query ? seen.query : undefined,
+      query: query ? clamp(seen.query as Record<string, unknown>, clamps) : undefined,
       body: body ? seen.body : undefined,
       ignored: ignored.text,
     }
   }
+}
+
+type Clamps = readonly (Clamped['x-clamped'] & { readonly name: string })[]
+
+function clampsOf(query: Route['query']): Clamps {
+  const fields = Object.entries<Partial<Clamped>>(query?.properties ?? {})
+  return fields.flatMap(([name, { 'x-clamped': range }]) => (range ? [{ name, ...range }] : []))
+}
+
+/** In place, as the text of the address was made numbers. */
+function clamp(parameters: Record<string, unknown>, clamps: Clamps): Record<string, unknown> {
+  for (const { name, minimum, maximum } of clamps) {
+    const given = parameters[name]
+    if (typeof given === 'number') parameters[name] = Math.min(Math.max(given, minimum), maximum)
+  }
+  return parameters
 }

@@ -110,6 +110,10 @@ export function createServer(options: {
     throw new ApiError('NOT_FOUND')
   })
   readJsonOnly(app)
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (hasNoBody(request)) delete request.headers['content-type']
+    done()
+  })
   traceRequests(app, deps)
   for (const bound of options.routes) register(app, edge, bound)
   registerRawRoutes(app, edge, options.rawRoutes ?? [])
@@ -283,7 +287,7 @@ function readJsonOnly(app: FastifyInstance): void {
     'multipart/form-data',
     async (request: FastifyRequest, payload: IncomingMessage) => {
       const route = request.routeOptions.config.bound?.route
-      if (!route?.uploads) throw new ApiError('INVALID_INPUT', { message: sendJson })
+      if (!route?.uploads) return refuseUnlessEmpty(request, payload)
       const { fields, files } = await readMultipart(payload, request.headers, bundleLimits)
       request.upload = files
       return fields
@@ -306,7 +310,18 @@ function readJsonOnly(app: FastifyInstance): void {
       }
     })
   })
+  app.addContentTypeParser('*', refuseUnlessEmpty)
 }
+
+/** Nothing is nothing, whatever type it is said to be of. What is there is refused at its first byte. */
+async function refuseUnlessEmpty(_request: FastifyRequest, payload: IncomingMessage): Promise<undefined> {
+  for await (const chunk of payload) {
+    if (chunk.length > 0) throw new ApiError('INVALID_INPUT', { message: sendJson })
+  }
+}
+
+const hasNoBody = ({ headers }: FastifyRequest) =>
+  headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0'
 
 /** Nothing of this stands in a request's way while tracing is off. */
 function traceRequests(app: FastifyInstance, { telemetry }: Deps): void {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { accessOf, type KeyWish } from '@guildhall/contract'
+import { normalizeUserCode } from '../platform/user-code.ts'
 
 /** What an assertion is for. Equal for the one who asks for the challenge and the one who acts on it, or refused. */
 export type Subject = { readonly purpose: string; readonly [field: string]: unknown }
@@ -14,9 +15,9 @@ export function createKeySubject(wish: KeyWish): Subject {
   return { purpose: 'create-key', access: accessOf(wish), scopes: [...new Set(wish.scopes)].sort() }
 }
 
-/** The code as the person typed it: blanks around it and its case do not matter. */
+/** The code as the person typed it, in whichever way. */
 export function confirmSubject(typedCode: string, access: 'full' | 'declared'): Subject {
-  return { purpose: 'confirm', code: typedCode.trim().toUpperCase(), access }
+  return { purpose: 'confirm', code: normalizeUserCode(typedCode), access }
 }
 
 export function hashSubject(subject: Subject): Buffer {

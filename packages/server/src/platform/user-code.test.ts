@@ -17,11 +17,17 @@ test('codes have the right shape and use all 32 symbols about equally', () => {
   expect(chiSquare).toBeLessThan(75)
 })
 
-test('blanks around a code and its case do not matter', () => {
+test('blanks, hyphens and the case of a code do not matter', () => {
   fc.assert(
-    fc.property(fc.stringMatching(/^\s*$/), fc.stringMatching(/^\s*$/), (before, after) => {
+    fc.property(fc.array(fc.stringMatching(/^[\s-]*$/), { minLength: 9, maxLength: 9 }), (between) => {
       const code = mintUserCode()
-      expect(normalizeUserCode(before + code.toLowerCase() + after)).toBe(code)
+      const symbols = code.replace('-', '').toLowerCase()
+      const typed = [...symbols].map((symbol, index) => between[index] + symbol).join('') + between[8]
+      expect(normalizeUserCode(typed)).toBe(code)
     }),
   )
+  for (const typed of ['ABCDEFGH', 'abcd efgh', 'ABCD\u2013EFGH', ' a b c d - e f g h ']) {
+    expect(normalizeUserCode(typed)).toBe('ABCD-EFGH')
+  }
+  expect(normalizeUserCode('ABCD-EFG')).not.toBe('ABCD-EFGH')
 })
