@@ -230,6 +230,7 @@ export const workflowRunRoutes = defineRoutes({
     responses: { 200: Type.Object({ runId: Type.String(), status: Type.Literal('running') }) },
     errors: [
       'INVALID_INPUT',
+      'FORBIDDEN',
       'NOT_FOUND',
       'NOT_SUSPENDED',
       'NO_SUSPEND_FRAME',
@@ -269,7 +270,7 @@ export const workflowRunRoutes = defineRoutes({
         reused: Type.Array(Type.String()),
       }),
     },
-    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'SERVICE_UNAVAILABLE'],
+    errors: ['INVALID_INPUT', 'FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'SERVICE_UNAVAILABLE'],
   },
   listWorkflowQueue: {
     ...shared,

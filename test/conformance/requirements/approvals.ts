@@ -98,4 +98,28 @@ export const approvals = [
     kind: 'state',
     decided: true,
   },
+  {
+    id: 'approvals:workflow:people-answer',
+    area: 'approvals',
+    line: 376,
+    rule: 'What request-approval asks, and ask-human unless its input says answerableBy "agent", is answered by a session only: resume by a key or an OAuth token is 403 FORBIDDEN with details.approval_id and details.approval_url, and the run goes on waiting.',
+    kind: 'security',
+    decided: true,
+  },
+  {
+    id: 'approvals:workflow:answers-not-reused',
+    area: 'approvals',
+    line: 376,
+    rule: 'A rerun by a key or an OAuth token from a step behind one that a person answered is 403 FORBIDDEN; from that step on it asks again.',
+    kind: 'security',
+    decided: true,
+  },
+  {
+    id: 'approvals:workflow:answer-in-activity',
+    area: 'approvals',
+    line: 430,
+    rule: 'Every answer to a question of a run, by resume or in the inbox, is a line workflow.answered of the activity log with who gave it, the run, the step and the decision.',
+    kind: 'state',
+    decided: true,
+  },
 ] as const satisfies readonly Requirement[]

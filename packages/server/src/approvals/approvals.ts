@@ -68,7 +68,7 @@ export async function dropQuestions(
   )
 }
 
-function questionId(runId: string, key: string): string {
+export function questionId(runId: string, key: string): string {
   return `workflow_${createHash('sha256').update(`${runId}:${key}`).digest('hex').slice(0, 40)}`
 }
 

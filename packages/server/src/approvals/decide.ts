@@ -16,11 +16,12 @@ interface Answered {
   /** Of the question; whatever else the run asks meanwhile stays open. */
   readonly key: string
   readonly data: unknown
+  readonly by: Principal
 }
 
 export interface DecisionParts {
   readonly live: Live
-  /** Lets the run go on with what was said; it closes the question. */
+  /** Lets the run go on with what was said; it closes the question and tells who answered. */
   answerQuestion(answered: Answered): Promise<void>
 }
 
@@ -37,7 +38,7 @@ export async function approve(
   if (found.kind === 'workflow') {
     const { payload } = found.question as Question
     const data = resumeData === undefined && asksForLeave(payload) ? { approved: true } : resumeData
-    return answer(deps, parts, person, found, data)
+    return answer(parts, person, found, data)
   }
   await decideBudget(deps, parts, person, found, { status: 'granted', deny_reason: null }, amount)
 }
@@ -60,7 +61,7 @@ export async function deny(
     const message = 'This step asks a question: approve it with resumeData, or cancel the run'
     throw new ApiError('INVALID_INPUT', { message })
   }
-  await answer(deps, parts, person, found, { approved: false, ...(note !== null && { note }) })
+  await answer(parts, person, found, { approved: false, ...(note !== null && { note }) })
 }
 
 async function findPending(deps: Deps, { userId }: Principal, id: string): Promise<store.DecidableRow> {
@@ -75,20 +76,13 @@ function asksForLeave(payload: unknown): boolean {
 }
 
 async function answer(
-  deps: Deps,
   parts: DecisionParts,
   person: Principal,
-  { id, subject, workspace_id: workspaceId, question }: store.DecidableRow,
+  { subject, workspace_id: workspaceId, question }: store.DecidableRow,
   data: unknown,
 ): Promise<void> {
-  const { key, stepId } = question as Question
-  const runId = subject ?? ''
-  await parts.answerQuestion({ workspaceId, runId, key, data })
-  await recordActivity(deps.database.db, person, {
-    type: 'workflow.answered',
-    workspaceId,
-    details: { requestId: id, runId, stepId },
-  })
+  const { key } = question as Question
+  await parts.answerQuestion({ workspaceId, runId: subject ?? '', key, data, by: person })
 }
 
 /** In one transaction: the limit, the decision, the line in the log. The key's row is taken first, as everywhere. */

@@ -45,7 +45,8 @@ export function changeHandlers(parts: RunParts): Handlers<typeof changeRoutes> {
     resumeWorkflowRun: async ({ principal, params, body, access }) => {
       const row = await requireRun(parts, principal, params.runId)
       const spend = (tx: Tx) => access.spend(tx)
-      await resumeRun(parts, row, { stepId: body?.stepId, data: body?.resumeData, spend })
+      const { stepId, resumeData: data } = body ?? {}
+      await resumeRun(parts, row, { stepId, data, by: principal, via: 'run', spend })
       return { runId: params.runId, status: 'running' as const }
     },
 

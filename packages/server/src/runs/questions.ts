@@ -1,17 +1,26 @@
 import { ApiError } from '../http/api-error.ts'
+import type { Principal } from '../http/principal.ts'
 import { resumeRun } from './resume.ts'
 import type { RunParts } from './run-parts.ts'
 import * as store from './store.ts'
 
+interface AnswerInInbox {
+  readonly workspaceId: string
+  readonly runId: string
+  readonly key: string
+  readonly data: unknown
+  readonly by: Principal
+}
+
 /** What somebody says in the inbox to one certain question. */
 export async function answerQuestion(
   parts: RunParts,
-  { workspaceId, runId, key, data }: { workspaceId: string; runId: string; key: string; data: unknown },
+  { workspaceId, runId, key, data, by }: AnswerInInbox,
 ): Promise<void> {
   const row = await store.findRun(parts.database.db, workspaceId, runId)
   if (!row) throw new ApiError('NOT_FOUND')
   try {
-    await resumeRun(parts, row, { key, data })
+    await resumeRun(parts, row, { key, data, by, via: 'inbox' })
   } catch (error) {
     throw asDecision(error)
   }

@@ -8,6 +8,7 @@ import { launcherOf, launchFailed, requireRun } from './change-routes.ts'
 import { confirmLaunch, prepareLaunch, requireFit } from './launch.ts'
 import type { RunParts } from './run-parts.ts'
 import * as store from './store.ts'
+import { toolOf } from './tool-of-step.ts'
 
 const { rerunWorkflowRun } = workflowRunRoutes
 export const rerunRoutes = { rerunWorkflowRun }
@@ -30,6 +31,7 @@ export function rerunHandlers(parts: RunParts): Handlers<typeof rerunRoutes> {
       await requireFit(parts, workspaceId, definition, inputs)
       const reuse =
         body.fromStep === undefined ? undefined : await planFrom(parts, row, inputs, body.fromStep)
+      if (reuse && principal.kind !== 'session') requireOwnAnswers(parts, row, definition, reuse)
       const wish = { inputs, parentRunId: row.run_id, ...(reuse && { reuse }) }
       const runnable = { slug: row.workflow_slug, definitionId: row.definition_id, definition }
       try {
@@ -67,4 +69,15 @@ async function planFrom(
   if (reuse) return reuse
   const message = `A step before ${fromStep} did not succeed; rerun from that one, or from the start`
   throw new ApiError('CONFLICT', { message, details: { status: row.status } })
+}
+
+/** What a person allowed in one run is not allowed in the next one because an agent says so. */
+function requireOwnAnswers(parts: RunParts, row: store.RunRow, definition: string, { records }: Reuse): void {
+  const taken = records.find(({ stepId, record: { resumedAt, payload } }) => {
+    const toolId = resumedAt === undefined ? undefined : toolOf(definition, row.workspace_id, stepId)
+    return toolId !== undefined && !parts.toolbox.find(toolId)?.isForAgents?.(payload)
+  })
+  if (!taken) return
+  const message = `A person answered ${taken.stepId} for the run before this one; rerun from it or from an earlier step, so that it is asked again`
+  throw new ApiError('FORBIDDEN', { message, details: { stepId: taken.stepId, runId: row.run_id } })
 }

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { announceApprovals, closeQuestion } from '../approvals/approvals.ts'
+import { recordActivity } from '../activity/activity.ts'
+import { announceApprovals, closeQuestion, questionId } from '../approvals/approvals.ts'
 import { findSuspension, type StepRecord, type Suspension, suspensionsOf } from '../graph/graph.ts'
 import { ApiError } from '../http/api-error.ts'
+import type { Principal } from '../http/principal.ts'
 import type { Tx } from '../platform/database.ts'
+import type { Tool } from '../tools/tools.ts'
 import { announceRun } from './announce.ts'
 import type { RunParts } from './run-parts.ts'
 import { announceSettled, settleWithin } from './settle-questions.ts'
@@ -17,6 +20,9 @@ export interface ResumeWish {
   readonly data: unknown
   /** What the answer costs whoever gives it, in the transaction that takes it. */
   readonly spend?: (tx: Tx) => Promise<void>
+  readonly by: Principal
+  /** Where it was said. */
+  readonly via: 'run' | 'inbox'
 }
 
 /**
@@ -27,13 +33,28 @@ export async function resumeRun(parts: RunParts, row: store.RunRow, wish: Resume
   requireSuspended(row)
   const suspension = await findAsked(parts, row, wish)
   const data = wish.data ?? null
-  await requireAnswer(parts, row, suspension, data)
+  const tool = await findTool(parts, row, suspension.stepId)
+  requireAnswerer(parts, row, wish.by, suspension, tool)
+  requireAnswer(tool, suspension, data)
   const answer = { id: randomUUID(), key: suspension.key, data: JSON.stringify(data) }
+  const tell = (tx: Tx, type: 'workflow.answered' | 'workflow.answer_withdrawn', more: object) => {
+    const { stepId, index } = suspension
+    const details = {
+      requestId: questionId(row.run_id, answer.key),
+      runId: row.run_id,
+      stepId,
+      index,
+      ...more,
+    }
+    return recordActivity(tx, wish.by, { type, workspaceId: row.workspace_id, details })
+  }
   const { resumed, closed } = await parts.database.transaction(async (tx) => {
     const claimed = await store.claimResume(tx, row, answer, parts.config.runsPerWorkspace)
     if (!claimed) return { resumed: undefined }
     await wish.spend?.(tx)
-    return { resumed: claimed, closed: await closeQuestion(tx, row.run_id, answer.key, data) }
+    const question = await closeQuestion(tx, row.run_id, answer.key, data)
+    await tell(tx, 'workflow.answered', { decision: question.status, via: wish.via })
+    return { resumed: claimed, closed: question }
   })
   if (!resumed) throw await refusalNow(parts, row)
   announceRun(parts, resumed)
@@ -43,7 +64,9 @@ export async function resumeRun(parts: RunParts, row: store.RunRow, wish: Resume
     await parts.engine.answerRun(row.run_id, { key: answer.key, resumeId: answer.id })
   } catch (error) {
     // Neither taken nor known to be taken back, the answer stands: the tending tells the engine of it again.
-    const { takenBack, settled } = (await takeBack(parts, row.run_id, answer.id).catch(() => undefined)) ?? {}
+    const withdrawn = (tx: Tx) => tell(tx, 'workflow.answer_withdrawn', { because: 'engine_away' })
+    const { takenBack, settled } =
+      (await takeBack(parts, row.run_id, answer.id, withdrawn).catch(() => undefined)) ?? {}
     if (!takenBack) return
     await announceSettled(parts, settled)
     announceRun(parts, { ...resumed, status: 'suspended' })
@@ -52,10 +75,17 @@ export async function resumeRun(parts: RunParts, row: store.RunRow, wish: Resume
 }
 
 /** With its question, which is asked again. */
-function takeBack({ database }: RunParts, runId: string, resumeId: string) {
+function takeBack(
+  { database }: RunParts,
+  runId: string,
+  resumeId: string,
+  withdrawn: (tx: Tx) => Promise<void>,
+) {
   return database.transaction(async (tx) => {
     const takenBack = await store.claimResumeBack(tx, runId, resumeId)
-    return { takenBack, settled: takenBack && (await settleWithin(tx, runId)) }
+    if (!takenBack) return {}
+    await withdrawn(tx)
+    return { takenBack, settled: await settleWithin(tx, runId) }
   })
 }
 
@@ -102,16 +132,30 @@ async function findAsked(
   throw new ApiError('STEP_MISMATCH', { details: { suspended } })
 }
 
-/** The run stays suspended when the answer is not one that the tool takes. */
-async function requireAnswer(
-  parts: RunParts,
-  row: store.RunRow,
-  { stepId, payload }: Suspension,
-  data: unknown,
-): Promise<void> {
+async function findTool(parts: RunParts, row: store.RunRow, stepId: string): Promise<Tool | undefined> {
   const definition = await store.findDefinition(parts.database.db, row.definition_checksum)
   const toolId = definition === undefined ? undefined : toolOf(definition, row.workspace_id, stepId)
-  const tool = toolId === undefined ? undefined : parts.toolbox.find(toolId)
+  return toolId === undefined ? undefined : parts.toolbox.find(toolId)
+}
+
+/** A question to people is theirs to answer, whatever else an agent may do. */
+function requireAnswerer(
+  { config }: RunParts,
+  row: store.RunRow,
+  by: Principal,
+  { key, payload }: Suspension,
+  tool: Tool | undefined,
+): void {
+  if (by.kind === 'session' || tool?.isForAgents?.(payload)) return
+  const id = questionId(row.run_id, key)
+  throw new ApiError('FORBIDDEN', {
+    message: 'This is for a person to answer: show them details.approval_url, and wait',
+    details: { approval_id: id, approval_url: `${config.appUrl}/approvals/${id}` },
+  })
+}
+
+/** The run stays suspended when the answer is not one that the tool takes. */
+function requireAnswer(tool: Tool | undefined, { payload }: Suspension, data: unknown): void {
   const problems = tool?.checkAnswer?.(data, payload) ?? []
   const [first] = problems
   if (first === undefined) return

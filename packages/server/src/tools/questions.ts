@@ -14,15 +14,22 @@ export const askHuman: Tool = {
         minItems: 1,
         maxItems: 50,
       },
+      answerableBy: { type: 'string', enum: ['person', 'agent'] },
     },
     required: ['question'],
   },
   quick: true,
   run: async (input, { answer }) => {
     if (answer) return outputOf({ answer: spoken(answer.data) })
-    const { question, choices } = input as { question: string; choices?: string[] }
-    return { kind: 'suspend', payload: { kind: 'question', question, ...(choices && { choices }) } }
+    const { question, choices, answerableBy } = input as {
+      question: string
+      choices?: string[]
+      answerableBy?: string
+    }
+    const told = { ...(choices && { choices }), ...(answerableBy && { answerableBy }) }
+    return { kind: 'suspend', payload: { kind: 'question', question, ...told } }
   },
+  isForAgents: (payload) => isRecord(payload) && payload['answerableBy'] === 'agent',
   checkAnswer: (data, payload) => {
     const answer = spoken(data)
     if (typeof answer !== 'string') return ['resumeData must be a text, or { answer } with a text']

@@ -34,6 +34,11 @@ export interface Tool {
   checkAnswer?(data: unknown, payload: unknown): string[]
   /** Throws with what to do when this host lacks what the tool needs. */
   check?(): Promise<void>
+  /**
+   * Whether an agent may answer, too: told by what the tool suspended with, or by the input of the step. Without this
+   * only people may, since no agent allows itself anything.
+   */
+  isForAgents?(payload: unknown): boolean
 }
 
 /** Fails the step under another code than TOOL_FAILED, which is what any other error becomes. */

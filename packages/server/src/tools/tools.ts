@@ -7,7 +7,7 @@ import { stubTools } from './stub-tools.ts'
 import type { Tool } from './tool.ts'
 import { transformJson } from './transform-json.ts'
 
-export { type ToolCall, ToolFailure } from './tool.ts'
+export { type Tool, type ToolCall, ToolFailure } from './tool.ts'
 
 /** What workflows can name in this deployment. */
 export interface Toolbox {
