@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { must, newKey, type Person } from './support/actors.ts'
 import type { Answer, Caller } from './support/client.ts'
 import { bearer, newApp, newProviderPerson, newTokens } from './support/oauth.ts'
@@ -54,7 +54,8 @@ const gates: Record<string, { graph: unknown[]; answer: unknown; stepId?: string
 let person: Person
 let agents: Record<string, Caller>
 
-beforeAll(async () => {
+// Anew for each: whoever asks as often as this has windows of their own.
+beforeEach(async () => {
   person = await newProviderPerson()
   const app = await newApp(person)
   const token = async (scope: string) =>
@@ -81,7 +82,7 @@ async function waiting(graph: readonly unknown[]): Promise<string> {
   const runId = await begin(person, graph)
   expect((await settled(person, runId)).run.status).toBe('suspended')
   // People are shown it right after that.
-  await expect.poll(() => items(runId, 'pending'), { timeout: 10_000 }).not.toEqual([])
+  await expect.poll(() => items(runId, 'pending'), { timeout: 10_000, interval: 500 }).not.toEqual([])
   return runId
 }
 

@@ -42,6 +42,8 @@ async function inbox(person: Person, query: string): Promise<Item[]> {
 }
 
 async function onlyItem(person: Person, query: string): Promise<Item> {
+  // A run that waits is shown as waiting a moment before its question is.
+  await expect.poll(() => inbox(person, query), { timeout: 10_000, interval: 500 }).not.toEqual([])
   const [item, ...others] = await inbox(person, query)
   if (!item || others.length > 0) throw new Error(`Not one item: ${JSON.stringify([item, ...others])}`)
   return item

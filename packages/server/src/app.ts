@@ -57,6 +57,7 @@ import {
   PinnedDefinitions,
   type RunParts,
   runTending,
+  stopRunsOfKey,
 } from './runs/runs.ts'
 import { sessionHandlers } from './sessions/routes.ts'
 import {
@@ -113,7 +114,9 @@ export function createApp(deps: Deps): {
       }),
       ...liveHandlers(live),
       ...keyHandlers(keys, {
-        stopExecutions: (keyId) => stopExecutionsOfKey(executions, keyId),
+        // Runs first, so that none of them starts another execution.
+        stopRunning: async (keyId) =>
+          (await stopRunsOfKey(runs, keyId)) + (await stopExecutionsOfKey(executions, keyId)),
         requireDeviceAuth: (tx, userId, wish, deviceAuth) =>
           requireAssertionIfRegistered(tx, deps, userId, createKeySubject(wish), deviceAuth),
       }),

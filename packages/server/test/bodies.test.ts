@@ -138,7 +138,7 @@ test('a step finds only what its own run began, whoever holds the same key', asy
       skill,
       input: 'go',
       step: { runId, key: 'run_x:turn:1', awakeableId: 'sign_1abc' },
-      admit: async () => ({ apiKeyId: null, oauthGrantId: null }),
+      admit: async () => ({ apiKeyId: null, oauthGrantId: null, allowedOnce: false }),
     })
   }
   const first = await begin(person, 'run_x')

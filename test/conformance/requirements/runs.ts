@@ -312,4 +312,20 @@ export const runs = [
     kind: 'error',
     decided: true,
   },
+  {
+    id: 'runs:access:ended',
+    area: 'runs',
+    line: 288,
+    rule: 'A run whose key was revoked or whose launcher left the workspace ends failed with snapshot.error.code ACCESS_ENDED when it would go on, and starts nothing.',
+    kind: 'security',
+    decided: true,
+  },
+  {
+    id: 'runs:key:stop-running',
+    area: 'runs',
+    line: 288,
+    rule: 'DELETE /keys/:id?stopRunning=true cancels the runs that the key launched, waiting ones too, and counts them in stopped.',
+    kind: 'state',
+    decided: true,
+  },
 ] as const satisfies readonly Requirement[]

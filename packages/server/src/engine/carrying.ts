@@ -53,8 +53,11 @@ export interface RunRecords {
   perform(caller: RunCaller, call: StepCall, signal: AbortSignal): Promise<StepOutcome>
   /** `asleep` gives the run's place to another one, until `wake`. */
   write(opening: Opening, writes: readonly StepWrite[], pace: 'advancing' | 'asleep'): Promise<void>
-  /** Takes a place again. False when there is none: then the promise `key` is resolved once there is. */
-  wake(opening: Opening, caller: RunCaller, key: string): Promise<boolean>
+  /**
+   * Takes a place again. False when there is none: then the promise `key` is resolved once there is. `refused` when who
+   * launched the run may not act any more.
+   */
+  wake(opening: Opening, caller: RunCaller, key: string): Promise<boolean | 'refused'>
   /** The run now waits for people, for the `pause`th time. */
   pause(opening: Opening, writes: readonly StepWrite[], pause: number): Promise<void>
   /** False when the answer was taken back before. */

@@ -8,8 +8,10 @@ import {
 } from '@restatedev/restate-sdk'
 import {
   type Answer,
+  accessEnded,
   type Durable,
   RunCanceled,
+  RunFailed,
   recordAfter,
   type StepCall,
   type StepChange,
@@ -196,10 +198,14 @@ export class RunDurable implements Durable {
     } catch (error) {
       if (!(error instanceof CancelledError)) throw error
       this.#canceled.abort()
-      // The engine does not end what a run has called when the run ends.
-      for (const call of this.#calls) this.#ctx.cancel(await call.invocationId)
+      await this.#cancelCalls()
       throw new RunCanceled()
     }
+  }
+
+  /** The engine does not end what a run has called when the run ends. */
+  async #cancelCalls(): Promise<void> {
+    for (const call of this.#calls) this.#ctx.cancel(await call.invocationId)
   }
 
   async #writeBeforeWaiting(willSleep: boolean): Promise<void> {
@@ -218,6 +224,10 @@ export class RunDurable implements Durable {
     const key = `place:${++this.#wakings}`
     const wake = () => this.#records.wake(this.#run.opening, this.#run.caller, key)
     const hasPlace = await this.#orCanceled(this.#ctx.run(key, wake))
+    if (hasPlace === 'refused') {
+      await this.#cancelCalls()
+      throw new RunFailed({ name: 'WorkflowError', ...accessEnded })
+    }
     if (!hasPlace) await this.#orCanceled(this.#ctx.promise<string>(key).get())
   }
 }

@@ -35,6 +35,8 @@ export interface StartWish {
   maxCostMilliDs: number | null
   /** The person pays; the limit of the key through which it is started counts, not that of the one that made it. */
   through: StartedThrough
+  /** For a step: that its run was allowed by a grant that is used up. Anything else is asked of the key itself. */
+  allowedOnce?: boolean
 }
 
 type StartConfig = Pick<Config, 'defaultMaxCostMilliDs'>
@@ -67,16 +69,19 @@ export async function startExecution(
   }
   // Also for who would wait: the reservation must go with the transaction. The next try finds the slot taken.
   if (!mayWait || !busy) throw new ApiError('EXECUTION_RUNNING')
-  await store.updateQueued(tx, row.id, start)
+  const queued = await store.updateQueued(tx, row.id, start)
   const events = await appendEventsLocked(tx, row.id, [message])
-  return { row: { ...row, ...start, queued_at: new Date().toISOString() }, events }
+  return { row: queued, events }
 }
 
-function startOf(row: store.ExecutionRow, { text, maxCostMilliDs, through }: StartWish): store.Start {
+function startOf(row: store.ExecutionRow, wish: StartWish): store.Start {
+  const { text, maxCostMilliDs, through, allowedOnce } = wish
   const ceilings = [row.max_cost_milli_ds, maxCostMilliDs].filter((ceiling) => ceiling !== null)
   return {
     api_key_id: through.apiKeyId,
     oauth_grant_id: through.oauthGrantId,
+    allowed_once: allowedOnce,
+    skill_slug: row.skill_slug,
     input_text: text,
     max_cost_milli_ds: ceilings.length === 0 ? null : Math.min(...ceilings),
   }
@@ -94,7 +99,8 @@ async function tryStart(
   if (!reserved.ok) throw insufficientCredits(reserved)
   if (!(await takeSlot(tx, row.workspace_id, row.id))) return undefined
   const started = await store.claimStart(tx, row.id, reserved.reservation.amountMilliDs, start)
-  if (!started) throw new ApiError('CONFLICT', { message: 'This execution was started already' })
+  // Its row is held and idle, so this is about who starts it: asked anew here, where a key's row is held by what it spends.
+  if (!started) throw accessEnded()
   const events = await appendEventsLocked(tx, row.id, [
     ...before,
     { type: 'session.status_running', payload: {} },
@@ -113,8 +119,8 @@ function creditsFor(
 }
 
 /**
- * Starts whoever has waited longest in a workspace, if nothing works there. One whose credits no longer suffice ends
- * here, and the next one is looked at by the next call.
+ * Starts whoever has waited longest in a workspace, if nothing works there. One whose credits no longer suffice, or who
+ * may no longer act, ends here, and the next one is looked at by the next call.
  */
 export async function startQueued(
   tx: Tx,
@@ -124,6 +130,8 @@ export async function startQueued(
   const row = await store.lockQueueHead(tx, workspaceId)
   if (!row) return undefined
   if (!(await isSlotFree(tx, workspaceId))) return undefined
+  if (!row.may_act)
+    return endExecution(tx, row, { status: 'failed', stopReason: 'error', code: accessEndedCode })
   try {
     const started = await tryStart(tx, config, row, row, [])
     if (started) return started
@@ -132,6 +140,13 @@ export async function startQueued(
     if (!(error instanceof ApiError) || error.code !== 'INSUFFICIENT_CREDITS') throw error
     return endExecution(tx, row, { status: 'failed', stopReason: 'limit_reached', code: error.code })
   }
+}
+
+const accessEndedCode = 'ACCESS_ENDED'
+
+function accessEnded(): ApiError {
+  const message = 'Your access ended while this was being started; nothing was started'
+  return new ApiError('FORBIDDEN', { message, details: { code: accessEndedCode } })
 }
 
 export interface Ending {

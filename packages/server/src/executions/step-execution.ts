@@ -19,7 +19,7 @@ export interface StepExecutionWish {
    * Asked in the transaction that starts it: through what the run was started, undefined for one that was canceled.
    * Throws when whoever started the run may not start anything any more.
    */
-  admit(tx: Tx): Promise<StartedThrough | undefined>
+  admit(tx: Tx): Promise<(StartedThrough & { readonly allowedOnce: boolean }) | undefined>
 }
 
 const tries = 5
@@ -33,13 +33,21 @@ export async function startForStep(
   if (found) return { row: found }
   const start = () =>
     database.transaction(async (tx) => {
-      const through = await wish.admit(tx)
-      if (!through) return undefined
+      const admitted = await wish.admit(tx)
+      if (!admitted) return undefined
+      const { allowedOnce, ...through } = admitted
       const { workspaceId, userId, input, step } = wish
       const maker = { workspaceId, userId, ...through }
       const row = await prepareExecution(tx, maker, wish.skill, { input, step, source: 'workflow' })
       const content = [{ type: 'text' as const, text: input }]
-      const start = { text: input, content, ifBusy: 'queue', maxCostMilliDs: null, through } as const
+      const start = {
+        text: input,
+        content,
+        ifBusy: 'queue',
+        maxCostMilliDs: null,
+        through,
+        allowedOnce,
+      } as const
       return startExecution(tx, config, row, start)
     })
   const changed = await whileBusy(start)

@@ -1,5 +1,5 @@
 import { executionTimeoutSeconds, idleExecutionSeconds } from '@guildhall/contract'
-import { type Selectable, sql } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import { now, secondsAgo } from '../platform/clock.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import type { StopReason, Tables } from '../platform/tables.ts'
@@ -123,11 +123,21 @@ export async function listExecutions(
 export interface Start {
   api_key_id: number | null
   oauth_grant_id: number | null
+  /** Undefined for what a key starts by itself: then its grants tell. */
+  allowed_once: boolean | undefined
+  skill_slug: string
   input_text: string
   max_cost_milli_ds: number | null
 }
 
-/** From idle, and from there only: of two starts of one execution one comes second. */
+/** Any of these is enough to run a skill. */
+const scopesFor = (slug: RawBuilder<string>) =>
+  sql<string[]>`array['tool:execute', 'tool:execute:' || ${slug}]`
+
+const isAllowedOnce = ({ api_key_id: key, skill_slug, allowed_once }: Start) =>
+  sql<boolean>`coalesce(${allowed_once ?? null}::boolean, is_allowed_once(${key}::bigint, ${scopesFor(sql`${skill_slug}`)}))`
+
+/** From idle, and from there only, for who may still act. */
 export async function claimStart(tx: Tx, id: number, reservedMilliDs: number, start: Start) {
   return tx
     .updateTable('executions')
@@ -145,6 +155,10 @@ export async function claimStart(tx: Tx, id: number, reservedMilliDs: number, st
     }))
     .where('id', '=', id)
     .where('status', '=', 'idle')
+    .where(
+      sql<boolean>`may_act(workspace_id, user_id, ${start.api_key_id}::bigint, ${start.oauth_grant_id}::bigint,
+        case when ${isAllowedOnce(start)} then null else ${scopesFor(sql.ref('skill_slug'))} end)`,
+    )
     .returningAll()
     .executeTakeFirst()
 }
@@ -227,18 +241,20 @@ export async function updateEnded(tx: Tx, id: number, ending: Ending): Promise<v
     .execute()
 }
 
-export async function updateQueued(tx: Tx, id: number, start: Start): Promise<void> {
-  await tx
+export async function updateQueued(tx: Tx, id: number, start: Start): Promise<ExecutionRow> {
+  return tx
     .updateTable('executions')
     .set({
       queued_at: now,
       api_key_id: start.api_key_id,
       oauth_grant_id: start.oauth_grant_id,
+      allowed_once: isAllowedOnce(start),
       input_text: start.input_text,
       max_cost_milli_ds: start.max_cost_milli_ds,
     })
     .where('id', '=', id)
-    .execute()
+    .returningAll()
+    .executeTakeFirstOrThrow()
 }
 
 /** First come, first served; held so that two processes do not both start it. */
@@ -246,6 +262,10 @@ export async function lockQueueHead(tx: Tx, workspaceId: string) {
   return tx
     .selectFrom('executions')
     .selectAll()
+    .select(
+      sql<boolean>`may_act(workspace_id, user_id, api_key_id, oauth_grant_id,
+        case when allowed_once then null else ${scopesFor(sql.ref('skill_slug'))} end)`.as('may_act'),
+    )
     .where('workspace_id', '=', workspaceId)
     .where('status', '=', 'idle')
     .where('queued_at', 'is not', null)

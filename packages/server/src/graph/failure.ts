@@ -14,6 +14,7 @@ export type StepErrorCode =
   | 'WORKFLOW_OUTPUT_INVALID'
   | 'SKILL_FAILED'
   | 'REFERENCE_GONE'
+  | 'ACCESS_ENDED'
 
 /** Why a step cannot succeed; trying these again gives the same. */
 const finalCodes: ReadonlySet<StepErrorCode> = new Set<StepErrorCode>([
@@ -24,6 +25,7 @@ const finalCodes: ReadonlySet<StepErrorCode> = new Set<StepErrorCode>([
   'FOREACH_LIMIT_EXCEEDED',
   'LOOP_LIMIT_EXCEEDED',
   'REFERENCE_GONE',
+  'ACCESS_ENDED',
 ])
 
 export function isWorthRetrying(code: StepErrorCode): boolean {
@@ -34,6 +36,13 @@ export interface Failure {
   readonly code: StepErrorCode
   readonly message: string
   readonly details?: Readonly<Record<string, unknown>>
+}
+
+/** Nothing more is done for who may not do it themselves any more. */
+export const accessEnded: Failure = {
+  code: 'ACCESS_ENDED',
+  message:
+    'Who launched this run may no longer run workflows here: the person has left the workspace, or the key or app has ended or lost its scope. Somebody who may can rerun it.',
 }
 
 /** As runs and their steps show it. */

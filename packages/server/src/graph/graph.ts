@@ -9,7 +9,14 @@ export type {
   StepChange,
   StepOutcome,
 } from './durable.ts'
-export { type Failure, RunCanceled, type RunError, type StepErrorCode } from './failure.ts'
+export {
+  accessEnded,
+  type Failure,
+  RunCanceled,
+  type RunError,
+  RunFailed,
+  type StepErrorCode,
+} from './failure.ts'
 export { checkInputs, prepareToolInput } from './inputs.ts'
 export type { IssueCode, IssueReport } from './issues.ts'
 export { isNestedWithin, jsonBytes } from './json.ts'

@@ -28,11 +28,11 @@ type RequireDeviceAuth = (tx: Tx, userId: string, wish: KeyWish, deviceAuth: unk
 
 interface KeyDoors {
   requireDeviceAuth: RequireDeviceAuth
-  /** Ends what a key has running; how many that were. */
-  stopExecutions(keyId: number): Promise<number>
+  /** Ends whatever a key has running; how much that was. */
+  stopRunning(keyId: number): Promise<number>
 }
 
-export function keyHandlers(check: KeyCheck, { requireDeviceAuth, stopExecutions }: KeyDoors) {
+export function keyHandlers(check: KeyCheck, { requireDeviceAuth, stopRunning }: KeyDoors) {
   const requireProof = async (tx: Tx, userId: string, wish: KeyWish, deviceAuth: unknown) => {
     const sensitive = wish.scopes?.some((scope) => describeScope(scope)?.sensitive)
     if (accessOf(wish) === 'full' || sensitive) await requireDeviceAuth(tx, userId, wish, deviceAuth)
@@ -116,7 +116,7 @@ export function keyHandlers(check: KeyCheck, { requireDeviceAuth, stopExecutions
       const revoked = await revoke(deps, principal, key, 'revoked')
       if (!revoked) throw new ApiError('NOT_FOUND')
       await check.announceChange(revoked.id)
-      return { ...succeeded, stopped: query.stopRunning ? await stopExecutions(revoked.id) : 0 }
+      return { ...succeeded, stopped: query.stopRunning ? await stopRunning(revoked.id) : 0 }
     },
 
     reportLeakedKey: async ({ body, client, deps }) => {

@@ -54,7 +54,8 @@ export function oauthHandlers(check: OAuthCheck) {
       }),
 
     deleteOAuthClient: async ({ principal, params, deps }) => {
-      await deps.database.transaction(async (tx) => {
+      const grants = await deps.database.transaction(async (tx) => {
+        const ended = await store.listGrantIds(tx, params.id)
         const gone = await store.deleteClient(tx, principal.userId, params.id)
         if (!gone) throw new ApiError('NOT_FOUND')
         await recordActivity(tx, principal, {
@@ -62,8 +63,9 @@ export function oauthHandlers(check: OAuthCheck) {
           workspaceId: principal.workspaceId,
           details: { clientId: gone.id, name: gone.name },
         })
+        return ended
       })
-      await check.announceEnd(params.id)
+      await Promise.all([params.id, ...grants].map((ended) => check.announceEnd(ended)))
       return succeeded
     },
   })

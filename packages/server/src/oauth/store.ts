@@ -3,6 +3,7 @@ import { now, secondsFromNow } from '../platform/clock.ts'
 import type { Db, HotStatement, Tx } from '../platform/database.ts'
 import type { Mode } from '../platform/tables.ts'
 
+const grantModel = 'Grant'
 const clientColumns = ['id', 'name', 'redirect_uris', 'created_at'] as const
 
 export interface ClientRow {
@@ -51,6 +52,17 @@ export async function deleteClient(tx: Tx, userId: string, clientId: string) {
     .where('id', '=', clientId)
     .returning(['id', 'name'])
     .executeTakeFirst()
+}
+
+/** What is open with one of these ends with it: `oauth:12`. */
+export async function listGrantIds(tx: Tx, clientId: string): Promise<string[]> {
+  const rows = await tx
+    .selectFrom('oauth_records')
+    .select('id')
+    .where('client_id', '=', clientId)
+    .where('model', '=', grantModel)
+    .execute()
+  return rows.map(({ id }) => `oauth:${id}`)
 }
 
 /** A client with the person who answers for it. */
@@ -125,8 +137,6 @@ export async function claimRecord(db: Db, model: string, idHash: Buffer, keptSec
 export async function deleteRecord(db: Db, model: string, idHash: Buffer): Promise<void> {
   await db.deleteFrom('oauth_records').where('model', '=', model).where('id_hash', '=', idHash).execute()
 }
-
-const grantModel = 'Grant'
 
 export async function updateGrantWorkspace(tx: Tx, grantId: string, workspaceId: string): Promise<void> {
   await tx

@@ -41,6 +41,18 @@ export async function cancelRun(
   return row
 }
 
+const atOnce = 20
+
+/** For a key that is revoked together with what it runs; how many runs that ended. */
+export async function stopRunsOfKey(parts: RunParts, keyId: number): Promise<number> {
+  for (let stopped = 0; ; ) {
+    const runIds = await store.listOpenOfKey(parts.database.db, keyId, atOnce)
+    if (runIds.length === 0) return stopped
+    const canceled = await Promise.all(runIds.map((runId) => cancelRun(parts, runId)))
+    stopped += canceled.filter((row) => row !== undefined).length
+  }
+}
+
 type Leaving = Pick<store.RunRow, 'run_id' | 'invocation_id'>
 
 /** Tells the engine and the skills that a run is over. */

@@ -9,6 +9,7 @@ import {
 } from '../graph/graph.ts'
 import type { Models } from '../models/models.ts'
 import { executeSkillTool } from '../tools/tools.ts'
+import { RunAccess } from './access.ts'
 import { announceRun, runChannel } from './announce.ts'
 import * as carryStore from './carry-store.ts'
 import { endedStates, OpenedAgain } from './opened-again.ts'
@@ -28,6 +29,7 @@ export function createRunRecords(parts: CarryParts): RunRecords {
   const { database, toolbox } = parts
   const { db } = database
   const opener = new RunOpener(database)
+  const access = new RunAccess(database)
   const writer = new RunWriter(database)
   const { loopIterations, foreachItems } = parts.config
   const limits = { ...defaultRunLimits, loopIterations, foreachItems }
@@ -53,7 +55,8 @@ export function createRunRecords(parts: CarryParts): RunRecords {
       return undefined
     },
     isQuick: ({ target }) => target.kind === 'tool' && (toolbox.find(target.toolId)?.quick ?? true),
-    perform: (caller, call, signal) => performStep(parts, caller, call, signal),
+    perform: async (caller, call, signal) =>
+      (await access.findRefusal(call.runId)) ?? performStep(parts, caller, call, signal),
     write: async (opening, steps, pace) => {
       const row = await writer.write({ ...opening, steps, advancing: pace === 'advancing' })
       if (!row) return
@@ -61,6 +64,7 @@ export function createRunRecords(parts: CarryParts): RunRecords {
       if (row.frees) void handOver(parts, row.workspace_id)
     },
     wake: async ({ runId, opened }, { workspaceId }, key) => {
+      if ((await access.findRefusal(runId))?.kind === 'failed') return 'refused'
       const run = { run_id: runId, workspace_id: workspaceId, opened }
       const woken = await carryStore.claimWake(database, run, key, parts.config.runsPerWorkspace)
       if (woken) return woken.advancing
@@ -92,13 +96,12 @@ export function createRunRecords(parts: CarryParts): RunRecords {
 
 /** What a worker does for the engine when a step is a call of its own. */
 export function createStepWork(parts: CarryParts): StepWork {
+  const access = new RunAccess(parts.database)
   return {
     isSkill: ({ target }) => target.kind === 'tool' && target.toolId === executeSkillTool,
-    perform: async (caller, call, signal) => {
-      const row = await store.findRunById(parts.database.db, call.runId)
-      if (!row || endedStates.has(row.status)) return { kind: 'canceled', at: Date.now() }
-      return withTimeout(signal, (both) => performStep(parts, caller, call, both))
-    },
+    perform: async (caller, call, signal) =>
+      (await access.findRefusal(call.runId)) ??
+      withTimeout(signal, (both) => performStep(parts, caller, call, both)),
     beginSkill: (caller: RunCaller, call: StepCall, awakeableId) =>
       beginSkill(parts, caller, call, awakeableId),
     interruptSkill: (executionId) => interruptExecution(parts, executionId),

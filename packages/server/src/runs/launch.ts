@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { checkInputs, type Reuse } from '../graph/graph.ts'
+import { accessEnded, checkInputs, type Reuse } from '../graph/graph.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { StartedThrough } from '../http/principal.ts'
 import { deleteAnswersOf } from '../idempotency/idempotency.ts'
@@ -92,7 +92,10 @@ export async function prepareLaunch(
     parent_run_id: parentRunId ?? null,
     reuse: reuse ? JSON.stringify(reuse) : null,
   }
-  return store.insertRun(db, row, definition, parts.config.runsPerWorkspace)
+  const made = await store.insertRun(db, row, definition, parts.config.runsPerWorkspace)
+  if (!made)
+    throw new ApiError('FORBIDDEN', { message: accessEnded.message, details: { code: accessEnded.code } })
+  return made
 }
 
 /**

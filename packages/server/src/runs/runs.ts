@@ -9,6 +9,7 @@
  *
  * A run that is `running` with `queued_at` waits for a place and is not in the engine yet.
  */
+export { stopRunsOfKey } from './cancel.ts'
 export { createRunRecords, createStepWork } from './carry.ts'
 export { PinnedDefinitions } from './pinned-definitions.ts'
 export { answerQuestion } from './questions.ts'

@@ -1,6 +1,6 @@
 import type { RunCaller, SkillBegun } from '../engine/carrying.ts'
 import { beginStepExecution, readStepExecution } from '../executions/executions.ts'
-import { prepareToolInput, type StepCall, type StepOutcome } from '../graph/graph.ts'
+import { accessEnded, prepareToolInput, type StepCall, type StepOutcome } from '../graph/graph.ts'
 import { ApiError } from '../http/api-error.ts'
 import { findSkill } from '../skills/skills.ts'
 import { executeSkillTool } from '../tools/tools.ts'
@@ -31,16 +31,21 @@ export async function beginSkill(
       admit: async (tx) => {
         const run = await store.lockRun(tx, call.runId)
         if (run?.status !== 'running') return undefined
-        return { apiKeyId: run.api_key_id, oauthGrantId: run.oauth_grant_id }
+        if (!run.may_act) throw new AccessEnded()
+        const { api_key_id: apiKeyId, oauth_grant_id: oauthGrantId, allowed_once: allowedOnce } = run
+        return { apiKeyId, oauthGrantId, allowedOnce }
       },
     })
     return executionId === undefined ? { outcome: { kind: 'canceled', at: Date.now() } } : { executionId }
   } catch (error) {
+    if (error instanceof AccessEnded) return { outcome: failed(accessEnded) }
     // Somebody else has the slot again and again, or ours is a fault: the engine tries once more.
     if (!(error instanceof ApiError) || error.code === 'EXECUTION_RUNNING') throw error
     return { outcome: skillFailed(error.code, error.message) }
   }
 }
+
+class AccessEnded extends Error {}
 
 function readWish(
   parts: RunParts,
@@ -67,6 +72,7 @@ export async function collectSkill(parts: RunParts, executionId: number): Promis
     const made = { text, outputBlocks: blocks, cost: cost_milli_ds / 1000 }
     return succeeded({ executionId: execution_id, slug: skill_slug, skillName: skill_name, status, ...made })
   }
+  if (error_code === accessEnded.code) return failed(accessEnded)
   return failed({
     code: 'SKILL_FAILED',
     message: `The skill "${skill_slug}" ended without a result (${error_code ?? stop_reason}).`,

@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { now, secondsAgo } from '../platform/clock.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import type { Tables, WorkflowRunStatus } from '../platform/tables.ts'
+import { mayActSql } from './access-store.ts'
 
 export type RunRow = Selectable<Tables['workflow_runs']>
 export type StepRow = Selectable<Tables['workflow_steps']>
@@ -25,26 +26,33 @@ export interface NewRun {
 
 /**
  * Places are counted in the same statement, for which launches of a workspace wait for each other; who finds none waits
- * and counts as running at once. Its definition is kept as it was at the launch.
+ * and counts as running at once. Its definition is kept as it was at the launch. Undefined when the launcher may not act
+ * any more: the request was let in by what was known a moment before.
  */
-export async function insertRun(db: Db, row: NewRun, definition: string, places: number): Promise<RunRow> {
+export async function insertRun(
+  db: Db,
+  row: NewRun,
+  definition: string,
+  places: number,
+): Promise<RunRow | undefined> {
   const { rows } = await sql<RunRow>`
     with pinned as (
       insert into workflow_definitions (checksum, definition) values (${row.definition_checksum}, ${definition})
       on conflict do nothing)
     insert into workflow_runs (run_id, workspace_id, workflow_id, workflow_slug, definition_id, definition_checksum,
-      user_id, api_key_id, oauth_grant_id, conversation_id, source, inputs, parent_run_id, reuse, advancing, status,
-      queued_at)
+      user_id, api_key_id, oauth_grant_id, allowed_once, conversation_id, source, inputs, parent_run_id, reuse, advancing,
+      status, queued_at)
     select ${row.run_id}, ${row.workspace_id}, ${row.workflow_id}, ${row.workflow_slug}, ${row.definition_id},
-      ${row.definition_checksum}, ${row.user_id}, ${row.api_key_id}::bigint, ${row.oauth_grant_id}::bigint,
+      ${row.definition_checksum}, ${row.user_id}, ${row.api_key_id}::bigint, ${row.oauth_grant_id}::bigint, once.allowed,
       ${row.conversation_id}, ${row.source},
       ${row.inputs}::json, ${row.parent_run_id}, ${row.reuse}::json, place.free,
       case when place.free then 'launching' else 'running' end, case when place.free then null else guild_now() end
-    from (select may_advance(${row.workspace_id}, ${places}) as free offset 0) place
+    from (select is_allowed_once(${row.api_key_id}::bigint, array['tool:execute']) as allowed) once
+      cross join lateral (select may_advance(${row.workspace_id}, ${places}) as free
+        where may_act(${row.workspace_id}, ${row.user_id}, ${row.api_key_id}::bigint, ${row.oauth_grant_id}::bigint,
+          case when once.allowed then null else array['tool:execute'] end) offset 0) place
     returning *`.execute(db)
-  const [inserted] = rows
-  if (!inserted) throw new Error('an insert without a condition gave no row')
-  return inserted
+  return rows[0]
 }
 
 const hidden: WorkflowRunStatus[] = ['launching', 'void']
@@ -68,7 +76,13 @@ export async function findRunById(db: Db, runId: string) {
 export async function lockRun(tx: Tx, runId: string) {
   return tx
     .selectFrom('workflow_runs')
-    .select(['status', 'api_key_id', 'oauth_grant_id'])
+    .select([
+      'status',
+      'api_key_id',
+      'oauth_grant_id',
+      'allowed_once',
+      sql.raw<boolean>(mayActSql).as('may_act'),
+    ])
     .where('run_id', '=', runId)
     .forShare()
     .executeTakeFirst()
@@ -207,6 +221,17 @@ export async function claimCancel(tx: Tx, runId: string, from: readonly Workflow
     .where('status', 'in', from)
     .returningAll()
     .executeTakeFirst()
+}
+
+export async function listOpenOfKey(db: Db, apiKeyId: number, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('workflow_runs')
+    .select('run_id')
+    .where('api_key_id', '=', apiKeyId)
+    .where('status', 'in', ['running', 'suspended'])
+    .limit(limit)
+    .execute()
+  return rows.map(({ run_id }) => run_id)
 }
 
 /** For good: nothing that the engine writes late counts higher. */
