@@ -45,7 +45,10 @@ process.exitCode = outcome.violations.length === 0 ? 0 : 1
 
 function report({ violations, history, figures }: MixedOutcome): void {
   console.log(summarize(figures))
-  for (const violation of violations.slice(0, 100)) console.log(`VIOLATION ${violation}`)
+  for (const [sort, all] of Map.groupBy(violations, withoutIds)) {
+    console.log(`VIOLATION, ${all.length} times: ${sort}`)
+    for (const violation of all.slice(0, 3)) console.log(`  ${violation}`)
+  }
   console.log(`seed ${values.seed}: ${violations.length} violations`)
   if (violations.length === 0) return
   const file = join(mkdtempSync(join(tmpdir(), 'guildhall-chaos-history-')), 'history.json')
@@ -59,6 +62,11 @@ function report({ violations, history, figures }: MixedOutcome): void {
   }
   writeFileSync(file, JSON.stringify(kept))
   console.log(`The history is in ${file}`)
+}
+
+/** Alike for violations of one sort. */
+function withoutIds(violation: string): string {
+  return violation.replace(/(exec|run|art|req)_[\w-]+/g, '$1').replace(/op-\w+-\d+/g, 'op')
 }
 
 function summarize(figures: MixedFigures): string {

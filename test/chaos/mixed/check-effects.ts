@@ -94,7 +94,10 @@ function checkChange(operation: Operation, state: FinalState): string[] {
       const said = (state.logs.get(target ?? '') ?? []).filter(({ type }) => type === 'user.message').length
       if (said > 1) return [`${target} was told ${said} times`]
       if (acknowledged && said === 0) return [`${target} was told, and its log has no word of it`]
-      return isRefused && said > 0 ? [`was refused for certain, and ${target} was told`] : []
+      // One that could not be handed over was told first; then it must have come to nothing.
+      const found = execution()
+      const isNothing = said === 0 || !found || cameToNothing(found)
+      return isRefused && !isNothing ? [`was refused for certain, and ${target} is ${found.status}`] : []
     }
     case 'cancel': {
       if (!attempts.some((one) => isSuccess(one) && one.told === 'true')) return []

@@ -85,7 +85,8 @@ function findFailureViolations(
         : errorCode === 'STORAGE_UNAVAILABLE'
           ? during.some((fault) => kindsOf(fault).includes('storage-full'))
           : errorCode === 'ACCESS_ENDED' && isStopped
-  const met = during.map(({ kind, note }) => `${kind} ${note}`.trim()).join(', ') || 'no fault'
+  const shown = during.filter((fault) => fault.endedAt >= (startedAt ?? 0)).map((fault) => kindsOf(fault))
+  const met = shown.join(', ') || 'no fault'
   return isExcused ? [] : [`failed with ${errorCode ?? stopReason}, and what it met was ${met}`]
 }
 

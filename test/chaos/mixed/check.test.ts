@@ -54,6 +54,7 @@ function run(runId: string, slug: string, op: string, changes: Partial<RunState>
     advancing: false,
     queued: false,
     launchedAt: at(0),
+    endedAt: at(5),
     ...changes,
   }
 }
@@ -265,6 +266,11 @@ test.each<[string, MixedHistory, RegExp]>([
     /no word of it/,
   ],
   [
+    'a message that was refused and worked on',
+    withOperation('op-l0-21', with500),
+    /was refused for certain, and exec_1 is completed/,
+  ],
+  [
     'a canceled execution that completed',
     withExecution('exec_2', { status: 'completed', stopReason: 'end_turn' }),
     /exec_2 was canceled and is completed/,
@@ -309,6 +315,17 @@ test.each<[string, MixedHistory, RegExp]>([
     /was seen completed and later working/,
   ],
   // Executions
+  [
+    'an execution that ended late',
+    withExecution('exec_3', { endedAt: at(70) }),
+    /exec_3: ended only 68 s after the last fault/,
+  ],
+  ['a run that ended late', withRun('run_1', { endedAt: at(70) }), /run_1: ended only 68 s after the last/],
+  [
+    'an execution of a step that no worker took',
+    withExecution('exec_3', { errorCode: 'EXECUTION_FAILED', costMilliDs: 0, runId: 'run_1' }),
+    /exec_3: failed with EXECUTION_FAILED/,
+  ],
   [
     'an execution that never ends',
     withExecution('exec_1', { status: 'working', endedAt: null }),

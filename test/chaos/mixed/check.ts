@@ -14,13 +14,14 @@ export interface MixedHistory {
   readonly seen: Seen
 }
 
-const demands = { succeededShare: 0.7 }
+const demands = { succeededShare: 0.7, endedWithinMs: 60_000 }
 
 /** Everything in a history that cannot have happened if nothing was lost, doubled, invented or left behind. */
 export function findMixedViolations(history: MixedHistory): string[] {
   const { operations, faults, seen } = history
   return [
     ...findFaultViolations(history),
+    ...findLateEnds(history),
     ...findEffectViolations(operations, seen.state),
     ...findExecutionViolations(operations, faults, seen),
     ...findRunViolations(operations, faults, seen),
@@ -46,6 +47,27 @@ function findFaultViolations({ planned, faults }: MixedHistory): string[] {
         .map(([probe]) => `after ${kind} (${note}) no ${probe} succeeded for a minute`),
     ),
   ]
+}
+
+/** What the last fault found there has ended a minute later, unless it waited for a person in between. */
+function findLateEnds({ faults, seen }: MixedHistory): string[] {
+  const lastEnd = Math.max(...faults.map(({ endedAt }) => endedAt))
+  const { executions, runs } = seen.state
+  const things = [
+    ...executions.map((one) => ({
+      id: one.executionId,
+      begunAt: one.startedAt ?? one.createdAt,
+      endedAt: one.endedAt,
+    })),
+    ...runs
+      .filter(({ slug }) => slug !== 'ask')
+      .map((one) => ({ id: one.runId, begunAt: one.launchedAt, endedAt: one.endedAt })),
+  ]
+  return things
+    .filter(({ begunAt }) => begunAt <= lastEnd)
+    .map(({ id, endedAt }) => ({ id, afterMs: (endedAt ?? 0) - lastEnd }))
+    .filter(({ afterMs }) => afterMs > demands.endedWithinMs)
+    .map(({ id, afterMs }) => `${id}: ended only ${Math.round(afterMs / 1000)} s after the last fault`)
 }
 
 function findLedgerViolations({ state }: Seen): string[] {

@@ -56,6 +56,7 @@ export interface RunState {
   readonly advancing: boolean
   readonly queued: boolean
   readonly launchedAt: number
+  readonly endedAt: number | null
 }
 
 export interface Seen {
@@ -86,7 +87,8 @@ export async function readState(database: pg.Client): Promise<FinalState> {
       coalesce(nullif(split_part(worker_id, '/', 2), ''), '0')::int as "workerPid" from executions order by id`),
     runs: await rows<RunState>(`select run_id as "runId", workspace_id as "workspaceId", workflow_slug as slug,
       api_key_id::int as "keyId", status, left(inputs::text, 300) as inputs, result, error, advancing,
-      queued_at is not null as queued, ${millis('launched_at')} as "launchedAt" from workflow_runs order by id`),
+      queued_at is not null as queued, ${millis('launched_at')} as "launchedAt", ${millis('ended_at')} as "endedAt"
+      from workflow_runs order by id`),
     slots:
       await rows(`select s.workspace_id as "workspaceId", e.execution_id as "executionId" from workspace_slots s
       left join executions e on e.id = s.execution_id where s.execution_id is not null`),
