@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { must } from './support/actors.ts'
 import {
   bash,
   cancel,
@@ -98,6 +99,47 @@ describe('posting events', () => {
     expect(JSON.stringify(log)).not.toContain('I am the agent.')
     const other = await prepare(person)
     expect((await post(person, other, interrupt)).status).toBe(200)
+  })
+
+  test('takes several in order, and one run starts', async () => {
+    verifies('events:post:shape', 'events:post:several')
+    const person = await newRunner()
+    const executionId = await prepare(person, { input: 'First of all.' })
+    const path = `/executions/${executionId}/events`
+    const events = [message('Then this.'), message(quick)]
+    const { data } = must(await person.post<{ data: ExecutionEvent[] }>(path, { events }), 200)
+    expect(typesOf(data)).toEqual(['user.message', 'user.message', 'session.status_running'])
+    expect(data.slice(0, 2).map(({ payload }) => payload)).toEqual(events.map(({ content }) => ({ content })))
+    const log = await readLog(person, executionId)
+    expect(log.slice(0, 3)).toEqual(data)
+    expect(only(log, 'session.status_running')).toHaveLength(1)
+    expect((await itemOf(person, executionId)).inputText).toBe(`First of all.\n\nThen this.\n${quick}`)
+  })
+
+  test('takes a message and the interrupt behind it together, and nothing behind an interrupt', async () => {
+    verifies('events:post:several')
+    const person = await newRunner()
+    const executionId = await prepare(person)
+    const path = `/executions/${executionId}/events`
+    for (const events of [
+      [interrupt, message(quick)],
+      [message(quick), interrupt, message(quick)],
+      [interrupt, interrupt],
+    ]) {
+      expectRefusal(await person.post(path, { events }), 409, 'CONFLICT')
+      expect((await itemOf(person, executionId)).status).toBe('idle')
+    }
+    const events = [message(lasting), interrupt]
+    const { data } = must(await person.post<{ data: ExecutionEvent[] }>(path, { events }), 200)
+    expect(typesOf(data)).toEqual([
+      'user.message',
+      'session.status_running',
+      'user.interrupt',
+      'session.status_idle',
+    ])
+    expect(await readLog(person, executionId)).toEqual(data)
+    expect(await itemOf(person, executionId)).toMatchObject({ status: 'failed', cost: 0 })
+    await runThrough(person, quick)
   })
 
   test('is refused for an id that is unknown', async () => {

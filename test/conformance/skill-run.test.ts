@@ -109,6 +109,25 @@ describe('running a skill', () => {
     expect(told).toMatchObject({ details: { connector: { available: false, message: expect.any(String) } } })
   })
 
+  test('keeps its attachments when it is run again, unless others come', async () => {
+    verifies('executions:rerun:keeps-attachments')
+    const person = await newRunner()
+    const file = (text: string) => ({ name: 'note.txt', data: Buffer.from(text).toString('base64') })
+    const input = script({ tools: [bash('cat note.txt || echo none')] }, { say: 'Read.' })
+    const { executionId } = await runThrough(person, input, { attachments: [file('the first')] })
+    const readAgain = async (fields: object) => {
+      const answer = await person.post<{ executionId: string }>(`/executions/${executionId}/rerun`, {
+        input,
+        ...fields,
+      })
+      const log = await readLog(person, must(answer, 200).executionId)
+      return only(log, 'agent.tool_result')[0]?.payload['summary']
+    }
+    expect(await readAgain({})).toBe('the first')
+    expect(await readAgain({ attachments: [file('the second')] })).toBe('the second')
+    expect(await readAgain({ attachments: [] })).toContain('none')
+  })
+
   test('is refused for a skill that is not in the library', async () => {
     verifies('skills:run:not-installed-404', 'errors:run:flat-shape')
     const person = await newPerson()

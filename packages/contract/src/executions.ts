@@ -8,6 +8,7 @@ export const inputBytes = 102_400
 export const executionTimeoutSeconds = 65 * 60
 export const idleExecutionSeconds = 24 * 3600
 const maxAttachments = 20
+const maxEvents = 20
 
 const ExecutionParam = Type.Object({ executionId: Type.String() })
 const Input = Type.String({ minLength: 1 })
@@ -206,7 +207,8 @@ export const executionRoutes = defineRoutes({
   postExecutionEvents: {
     method: 'POST',
     path: '/api/v1/executions/:executionId/events',
-    summary: 'Start a prepared execution with a user.message, or end one with a user.interrupt',
+    summary:
+      'Start a prepared execution with a user.message, or end one with a user.interrupt; several are taken in order, all or none',
     tag: 'executions',
     audience: 'credential',
     scopesBeyondOwn: [anySkill],
@@ -225,7 +227,7 @@ export const executionRoutes = defineRoutes({
           }),
           Type.Object({ type: Type.Literal('user.interrupt') }),
         ]),
-        { minItems: 1, maxItems: 1 },
+        { minItems: 1, maxItems: maxEvents },
       ),
       ifBusy: Type.Optional(Type.Enum(['reject', 'queue'])),
       maxCost: Type.Optional(MaxCost),
@@ -252,7 +254,17 @@ export const executionRoutes = defineRoutes({
     creates: true,
     flatErrors: ['INSUFFICIENT_CREDITS', 'EXECUTION_RUNNING', 'EXECUTION_FAILED'],
     params: ExecutionParam,
-    body: Type.Object({ input: Input, maxCost: Type.Optional(MaxCost) }),
+    bodyLimitBytes: startBodyBytes,
+    body: Type.Object({
+      input: Input,
+      maxCost: Type.Optional(MaxCost),
+      attachments: Type.Optional(
+        Type.Array(Attachment, {
+          maxItems: maxAttachments,
+          description: 'Left out, it gets those of the execution that is run again',
+        }),
+      ),
+    }),
     responses: {
       200: Type.Object({
         executionId: Type.String(),

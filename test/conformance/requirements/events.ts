@@ -26,8 +26,16 @@ export const events = [
     id: 'events:post:shape',
     area: 'events',
     line: 354,
-    rule: 'POST /executions/:executionId/events takes { events: [...] } of user.message { content: [{ type: "text", text }] } and user.interrupt; no events array or an unknown type is 400 INVALID_INPUT.',
+    rule: 'POST /executions/:executionId/events takes { events: [...] }, one or several, each a user.message { content: [{ type: "text", text }] } or a user.interrupt; no events array or an unknown type is 400 INVALID_INPUT.',
     kind: 'field',
+  },
+  {
+    id: 'events:post:several',
+    area: 'events',
+    line: 354,
+    rule: 'Several events in one post are taken in order, all or none, and at most one run starts: messages together start it, each of them in the log; an interrupt behind them ends it; anything behind an interrupt is 409 CONFLICT.',
+    kind: 'state',
+    decided: true,
   },
   {
     id: 'events:post:interrupt-cancels',

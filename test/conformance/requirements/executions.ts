@@ -238,6 +238,14 @@ export const executions = [
     kind: 'field',
   },
   {
+    id: 'executions:rerun:keeps-attachments',
+    area: 'executions',
+    line: 357,
+    rule: 'A rerun gets the attachments of the execution that it repeats, unless the request brings others.',
+    kind: 'state',
+    decided: true,
+  },
+  {
     id: 'executions:rerun:unknown-404',
     area: 'executions',
     line: 357,

@@ -13,7 +13,8 @@ export interface ExecutionWish {
   source?: string | undefined
   interface?: string | undefined
   maxCost?: number | undefined
-  attachments?: StoredBundle | undefined
+  /** Left out, those of the parent are kept; null for none. */
+  attachments?: StoredBundle | null | undefined
   connector?: Readonly<Record<string, unknown>> | undefined
   /** What this is a rerun of; the lineage goes on. */
   parent?: store.ExecutionRow
@@ -60,7 +61,10 @@ export async function prepareExecution(
     skill_name: skill.name,
     skill_version: skill.version_number,
     bundle_checksum: skill.bundle_checksum,
-    attachments_checksum: wish.attachments?.checksum ?? null,
+    attachments_checksum:
+      wish.attachments === undefined
+        ? (wish.parent?.attachments_checksum ?? null)
+        : (wish.attachments?.checksum ?? null),
     connector: wish.connector === undefined ? null : JSON.stringify(wish.connector),
     source: wish.source ?? 'api',
     interface: wish.interface ?? 'api',

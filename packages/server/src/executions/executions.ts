@@ -31,7 +31,7 @@ export function goneChannel(executionRowId: number): string {
 }
 
 /** After a change is committed: readers, sockets and whoever waits are told. Nothing here is needed for the truth. */
-export function announce(parts: ExecutionParts, { row, events, budgetRequest }: Changed): void {
+function announce(parts: ExecutionParts, { row, events, budgetRequest }: Changed): void {
   publishEvents(parts.redis, row.id, events)
   const { workspace_id: workspaceId, execution_id: executionId, skill_slug: skillSlug, status } = row
   const facts = { workspaceId, executionId, skillSlug, status }
@@ -75,7 +75,7 @@ export async function dispatch(parts: ExecutionParts, row: Pick<store.ExecutionR
  * elsewhere with no worker ever having it; started otherwise, because word to the engine may have arrived although no
  * answer did. Where the row can be neither changed nor read the start stands, and the tending brings it to its end.
  */
-export async function dispatchOrFail(parts: ExecutionParts, { row }: Changed): Promise<void> {
+async function dispatchOrFail(parts: ExecutionParts, { row }: Changed): Promise<void> {
   try {
     await dispatch(parts, row)
   } catch (error) {
@@ -124,12 +124,17 @@ export async function end(
     return { row, changed: await endExecution(tx, row, ending) }
   }
   const outcome = await parts.database.transaction(change, only)
-  if (outcome.changed) {
-    announce(parts, outcome.changed)
-    // Whoever ended this one does not wait for the next, nor for the engine.
-    void startNext(parts, outcome.changed.row.workspace_id)
-  }
+  if (outcome.changed) await follow(parts, outcome.changed)
   return outcome
+}
+
+/** What has to follow a change that is committed: a start is handed to the engine, an end lets the next one start. */
+export async function follow(parts: ExecutionParts, changed: Changed | undefined): Promise<void> {
+  if (!changed) return
+  announce(parts, changed)
+  if (changed.row.status === 'working') await dispatchOrFail(parts, changed)
+  // Whoever ended this one does not wait for the next, nor for the engine.
+  else if (hasEnded(changed.row)) void startNext(parts, changed.row.workspace_id)
 }
 
 /** Starts whoever waits longest for the workspace's slot. What fails here is done by the next look around. */
@@ -149,7 +154,7 @@ export async function startNext(parts: ExecutionParts, workspaceId: string): Pro
   }
 }
 
-const interrupted: Ending = {
+export const interrupted: Ending = {
   status: 'failed',
   stopReason: 'interrupt',
   events: [{ type: 'user.interrupt', payload: {} }],

@@ -1,8 +1,8 @@
-import type { StopReason } from '@guildhall/contract'
+import { milliPerDs, type StopReason } from '@guildhall/contract'
 import { requestBudget } from '../approvals/approvals.ts'
 import { findRefusal, insufficientCredits, reserve, settle } from '../billing/billing.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { StartedThrough } from '../http/principal.ts'
+import { type Principal, type StartedThrough, startedThrough } from '../http/principal.ts'
 import { deleteAnswersOf } from '../idempotency/idempotency.ts'
 import type { Config } from '../platform/config.ts'
 import type { Tx } from '../platform/database.ts'
@@ -27,8 +27,8 @@ import * as store from './store.ts'
 export interface StartWish {
   /** All that the agent is given to work on. */
   text: string
-  /** What is said to start it, as it was said. */
-  content: { type: 'text'; text: string }[]
+  /** What is said to start it, as it was said, message by message. */
+  contents: readonly { type: 'text'; text: string }[][]
   /** A start that is not willing to wait is refused when others wait already. */
   ifBusy: 'reject' | 'queue'
   /** The smaller of this and what it was made with holds. */
@@ -37,6 +37,17 @@ export interface StartWish {
   through: StartedThrough
   /** For a step: that its run was allowed by a grant that is used up. Anything else is asked of the key itself. */
   allowedOnce?: boolean
+}
+
+/** By one text that says it all. */
+export function toWish(
+  principal: Principal,
+  text: string,
+  { ifBusy = 'reject', maxCost }: { ifBusy?: StartWish['ifBusy'] | undefined; maxCost?: number | undefined },
+): StartWish {
+  const maxCostMilliDs = maxCost === undefined ? null : Math.round(maxCost * milliPerDs)
+  const contents = [[{ type: 'text' as const, text }]]
+  return { text, contents, ifBusy, maxCostMilliDs, through: startedThrough(principal) }
 }
 
 type StartConfig = Pick<Config, 'defaultMaxCostMilliDs'>
@@ -54,7 +65,7 @@ export async function startExecution(
   row: store.ExecutionRow,
   wish: StartWish,
 ): Promise<Changed> {
-  const message: NewEvent = { type: 'user.message', payload: { content: wish.content } }
+  const messages = wish.contents.map((content): NewEvent => ({ type: 'user.message', payload: { content } }))
   const start = startOf(row, wish)
   const mayWait = wish.ifBusy === 'queue'
   if (!mayWait) {
@@ -64,13 +75,13 @@ export async function startExecution(
   }
   const busy = (await store.findQueued(tx, row.workspace_id)) || !(await isSlotFree(tx, row.workspace_id))
   if (!busy) {
-    const started = await tryStart(tx, config, row, start, [message])
+    const started = await tryStart(tx, config, row, start, messages)
     if (started) return started
   }
   // Also for who would wait: the reservation must go with the transaction. The next try finds the slot taken.
   if (!mayWait || !busy) throw new ApiError('EXECUTION_RUNNING')
   const queued = await store.updateQueued(tx, row.id, start)
-  const events = await appendEventsLocked(tx, row.id, [message])
+  const events = await appendEventsLocked(tx, row.id, messages)
   return { row: queued, events }
 }
 

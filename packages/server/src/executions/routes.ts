@@ -11,13 +11,13 @@ import { BlockFold } from './blocks.ts'
 import { type Maker, prepareExecution, requireSmallInput, skillOfTrace } from './create.ts'
 import type { StoredEvent } from './event-log.ts'
 import { listEvents } from './event-store.ts'
-import { announce, cancel, dispatchOrFail, type ExecutionParts } from './executions.ts'
-import { type Changed, hasEnded, type StartWish, startExecution } from './lifecycle.ts'
+import { cancel, type ExecutionParts, follow } from './executions.ts'
+import { type Changed, startExecution, toWish } from './lifecycle.ts'
+import { ended, postInterrupt, postMessages, readPost } from './post-events.ts'
 import * as store from './store.ts'
 import { streamUrl } from './stream.ts'
 
 const defaultPage = 10
-const queueTries = 5
 const connectorBytes = 16_384
 /** Told to whoever names one: the record keeps it, and nothing acts on it. */
 const noConnectors = {
@@ -135,34 +135,19 @@ export function executionHandlers(parts: ExecutionParts) {
     },
 
     postExecutionEvents: async (call) => {
-      const { principal, deps, access } = call
-      const { events, ifBusy, maxCost } = call.body
-      const event = events[0]
-      if (event?.type !== 'user.message') {
-        const row = await requireStoppable(call, call.params.executionId)
-        const { changed } = await cancel(parts, row.id, (tx) => access.spend(tx))
-        if (!changed) throw ended(row)
-        return { data: changed.events.map(describeEvent) }
-      }
-      const row = await requireRunnable(call, call.params.executionId)
-      if (row.user_id !== principal.userId) throw othersExecution()
-      await countStart(call)
-      const text = joinInput(row.input_text, event.content.map((block) => block.text).join('\n'))
-      requireSmallInput(text)
-      const changed = await withRetries(ifBusy, () =>
-        deps.database.transaction(async (tx) => {
-          const held = await store.lockExecution(tx, row.id)
-          if (!held || hasEnded(held)) throw ended(row)
-          if (held.status === 'working' || held.queued_at !== null) throw startedBefore()
-          await access.spend(tx)
-          return startExecution(tx, deps.config, held, {
-            ...toWish(principal, text, { ifBusy, maxCost }),
-            content: event.content,
-          })
-        }),
-      )
-      await follow(parts, changed)
-      return { data: changed.events.map(describeEvent) }
+      const { principal, access, body, params } = call
+      const post = readPost(body)
+      const spend = (tx: Tx) => access.spend(tx)
+      const isStart = post.messages.length > 0
+      const row = await (isStart ? requireRunnable : requireStoppable)(call, params.executionId)
+      if (isStart && row.user_id !== principal.userId) throw othersExecution()
+      if (post.hasMore) throw ended(row)
+      if (isStart) await countStart(call)
+      const wish = { ifBusy: body.ifBusy, maxCost: body.maxCost }
+      const events = isStart
+        ? await postMessages(parts, row, post, { principal, wish, spend })
+        : await postInterrupt(parts, row, { spend })
+      return { data: events.map(describeEvent) }
     },
 
     rerunExecution: async (call) => {
@@ -170,11 +155,14 @@ export function executionHandlers(parts: ExecutionParts) {
       const parent = await requireRunnable(call, params.executionId)
       requireSmallInput(body.input)
       const skill = await requireSkill(call, parent.skill_slug)
+      const attachments =
+        body.attachments && ((await storeAttachments(deps, principal.workspaceId, body.attachments)) ?? null)
       const made: { changed?: Changed } = {}
       const start = async (tx: Tx) => {
         const row = await prepareExecution(tx, makerOf(principal), skill, {
           input: body.input,
           maxCost: body.maxCost,
+          attachments,
           parent,
         })
         made.changed = await startExecution(
@@ -209,24 +197,6 @@ export function executionHandlers(parts: ExecutionParts) {
       return { success: changed !== undefined, message, processKilled, actualStatus }
     },
   })
-}
-
-async function follow(parts: ExecutionParts, changed: Changed | undefined): Promise<void> {
-  if (!changed) return
-  announce(parts, changed)
-  if (changed.row.status === 'working') await dispatchOrFail(parts, changed)
-}
-
-/** Who is willing to wait finds the slot free and then taken, at worst, by several others one after the other. */
-async function withRetries<T>(ifBusy: StartWish['ifBusy'] | undefined, work: () => Promise<T>): Promise<T> {
-  for (let tried = 1; ; tried++) {
-    try {
-      return await work()
-    } catch (error) {
-      const busy = error instanceof ApiError && error.code === 'EXECUTION_RUNNING'
-      if (!busy || ifBusy !== 'queue' || tried === queueTries) throw error
-    }
-  }
 }
 
 /** A start that comes as an event counts like any other. */
@@ -271,22 +241,6 @@ function makerOf(principal: Principal): Maker {
   return { workspaceId, userId, ...startedThrough(principal) }
 }
 
-function toWish(
-  principal: Principal,
-  text: string,
-  { ifBusy, maxCost }: { ifBusy?: StartWish['ifBusy'] | undefined; maxCost: number | undefined },
-): StartWish {
-  const maxCostMilliDs = maxCost === undefined ? null : Math.round(maxCost * 1000)
-  const content = [{ type: 'text' as const, text }]
-  const through = startedThrough(principal)
-  return { text, content, ifBusy: ifBusy ?? 'reject', maxCostMilliDs, through }
-}
-
-/** What an execution was made with and what it is told when it starts, once when both are the same. */
-function joinInput(prepared: string, message: string): string {
-  return prepared === '' || prepared === message ? message : `${prepared}\n\n${message}`
-}
-
 function requireSmallConnector(connector: BodyOf<(typeof executionRoutes)['runSkill']>['connector']): void {
   if (connector === undefined || Buffer.byteLength(JSON.stringify(connector)) <= connectorBytes) return
   throw new ApiError('INVALID_INPUT', {
@@ -303,17 +257,6 @@ function missing(field: string): ApiError {
 function othersExecution(): ApiError {
   return new ApiError('FORBIDDEN', {
     message: 'Only the person who prepared this execution may start it; prepare one of your own, or rerun it',
-  })
-}
-
-function startedBefore(): ApiError {
-  return new ApiError('CONFLICT', { message: 'This execution was started already' })
-}
-
-function ended(row: store.ExecutionRow): ApiError {
-  return new ApiError('CONFLICT', {
-    message: 'This execution has ended; go on with its trace',
-    details: { continue: `/api/v1/traces/${row.trace_id}/continue` },
   })
 }
 

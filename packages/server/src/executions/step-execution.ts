@@ -39,10 +39,10 @@ export async function startForStep(
       const { workspaceId, userId, input, step } = wish
       const maker = { workspaceId, userId, ...through }
       const row = await prepareExecution(tx, maker, wish.skill, { input, step, source: 'workflow' })
-      const content = [{ type: 'text' as const, text: input }]
+      const contents = [[{ type: 'text' as const, text: input }]]
       const start = {
         text: input,
-        content,
+        contents,
         ifBusy: 'queue',
         maxCostMilliDs: null,
         through,
