@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import {
@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { until } from '../../../test/support/processes.ts'
 import { DamagedBlobError } from '../src/platform/storage.ts'
 import { createDirectoryStore } from '../src/platform/storage-directory.ts'
 import { createDatabase, openHouse } from './support/house.ts'
@@ -121,5 +122,22 @@ test('a house without its storage says that it is degraded, and recovers', async
     expect((await down()).down).not.toContain('storage')
   } finally {
     await house.close()
+  }
+})
+
+test('a disk that is full can be reached and is down all the same', async () => {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'tmpfs', directory])
+  const house = await openHouse({ DATABASE_URL: await createDatabase(), STORAGE: `directory:${directory}` })
+  try {
+    const isDown = async () => (await house.call('GET', '/readyz')).body.down.includes('storage')
+    expect(await isDown()).toBe(false)
+    expect(readdirSync(join(directory, 'tmp'))).toEqual([])
+    writeFileSync(join(directory, 'filler'), randomBytes(250_000))
+    await until(isDown, 5000)
+    await rm(join(directory, 'filler'))
+    await until(async () => !(await isDown()), 5000)
+  } finally {
+    await house.close()
+    execFileSync('umount', [directory])
   }
 })

@@ -1,5 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { access, constants, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
+import {
+  access,
+  constants,
+  mkdir,
+  open,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import {
   type BlobStore,
@@ -11,6 +22,8 @@ import {
   listedAtOnce,
   measure,
   type OpenedBlob,
+  probe,
+  probing,
   readCapped,
   readVerified,
 } from './storage.ts'
@@ -59,6 +72,16 @@ export function createDirectoryStore(root: string): BlobStore {
       if (found && Date.now() - found.mtimeMs > tidyEveryMs) await rm(file, { force: true })
     }
   }
+
+  const writeProbe = probing(async () => {
+    await makeFolder(temporary)
+    const file = join(temporary, randomUUID())
+    try {
+      await writeFile(file, probe, { flag: 'wx', mode: 0o640 })
+    } finally {
+      await rm(file, { force: true })
+    }
+  })
 
   return {
     async put(bytes, { maxBytes }) {
@@ -126,7 +149,10 @@ export function createDirectoryStore(root: string): BlobStore {
       }
     },
 
-    check: () => access(root, constants.R_OK | constants.W_OK | constants.X_OK),
+    async check() {
+      await access(root, constants.R_OK | constants.W_OK | constants.X_OK)
+      await writeProbe()
+    },
   }
 }
 

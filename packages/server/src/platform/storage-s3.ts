@@ -22,6 +22,8 @@ import {
   listedAtOnce,
   measure,
   type OpenedBlob,
+  probe,
+  probing,
   readCapped,
   readVerified,
 } from './storage.ts'
@@ -54,6 +56,12 @@ export function createS3Store(config: S3Config): BlobStore {
     const Key = keyOf(checksum)
     return (await client.send(new HeadObjectCommand({ Bucket, Key })).catch(absent)) !== undefined
   }
+
+  const writeProbe = probing(() => {
+    const object = { Key: 'probe', Body: probe, ContentLength: probe.length, ContentMD5: md5(probe) }
+    const abortSignal = AbortSignal.timeout(checkWithinMs)
+    return client.send(new PutObjectCommand({ Bucket, ...object }), { abortSignal })
+  })
 
   return {
     /** Held in memory up to the cap: the key is the checksum, which is known only at the end. */
@@ -122,6 +130,7 @@ export function createS3Store(config: S3Config): BlobStore {
     async check() {
       const abortSignal = AbortSignal.timeout(checkWithinMs)
       await client.send(new HeadBucketCommand({ Bucket }), { abortSignal })
+      await writeProbe()
     },
   }
 }

@@ -43,7 +43,7 @@ export interface BlobStore {
    * path; whoever calls has judged it.
    */
   readImport(workspaceId: string, name: string, maxBytes: number): Promise<Buffer | undefined>
-  /** Throws when the store cannot be reached. */
+  /** Throws when nothing can be stored: it writes a little, because a full disk can still be reached. */
   check(): Promise<void>
 }
 
@@ -67,6 +67,21 @@ export class DamagedBlobError extends Error {
 
 export const listedAtOnce = 1000
 export const keyPrefix = 'blobs/'
+
+/** What a check writes: more than a file system finds room for among its own records. */
+export const probe = Buffer.alloc(65_536)
+const probedEveryMs = 2000
+
+/** Answers again what it found, for a while: a check may be asked for many times a second. */
+export function probing(write: () => Promise<unknown>): () => Promise<unknown> {
+  let probed: { at: number; outcome: Promise<unknown> } | undefined
+  return () => {
+    if (!probed || performance.now() - probed.at > probedEveryMs) {
+      probed = { at: performance.now(), outcome: write() }
+    }
+    return probed.outcome
+  }
+}
 
 /** The only way from a checksum to a place: nothing else from outside becomes part of a path or a key. */
 export function keyOf(checksum: string): string {
