@@ -4,11 +4,13 @@ import { ApiError } from '../http/api-error.ts'
 import type { Principal } from '../http/principal.ts'
 import type { Tx } from '../platform/database.ts'
 import { type Bundle, contentChecksum } from './bundle.ts'
+import { type Quotas, requireArtifactRoom } from './quota.ts'
 import * as store from './store.ts'
 import { type BundleFile, unpack } from './unpack.ts'
 
 export { type Bundle, decodeBase64, toBundle } from './bundle.ts'
 export { bundlePath } from './bundle-path.ts'
+export { isQuotaExceeded, requireArtifactRoom } from './quota.ts'
 export { readSkillFile, type SkillFile } from './skill-file.ts'
 export { claimBundle, findArtifact, listBundleFiles } from './store.ts'
 export { zipBundle } from './zip.ts'
@@ -89,7 +91,13 @@ export function storageAway(error: unknown): never {
   throw new ApiError('SERVICE_UNAVAILABLE', { cause: error, retryAfterSeconds: 1 })
 }
 
+export function newArtifactId(): string {
+  return `artifact_${randomUUID()}`
+}
+
 interface NewArtifact {
+  /** Given by whoever may have to try again. */
+  id?: string
   type: 'skill' | 'workflow' | 'file'
   slug: string
   name: string
@@ -98,13 +106,14 @@ interface NewArtifact {
 
 export async function createArtifact(
   tx: Tx,
+  config: Quotas,
   principal: Pick<Principal, 'workspaceId' | 'userId'>,
-  artifact: NewArtifact,
+  { id = newArtifactId(), ...artifact }: NewArtifact,
   bundle: StoredBundle,
 ) {
   await keepBundle(tx, bundle)
   const row = {
-    id: `artifact_${randomUUID()}`,
+    id,
     workspace_id: principal.workspaceId,
     ...artifact,
     files_count: bundle.files.length,
@@ -113,6 +122,8 @@ export async function createArtifact(
     created_by: principal.userId,
   }
   const createdAt = await store.insertArtifact(tx, row)
+  // After the insert, which holds the workspace's counters until the end: of uploads at once none is overlooked.
+  await requireArtifactRoom(tx, config, principal.workspaceId)
   return { ...row, created_at: createdAt }
 }
 

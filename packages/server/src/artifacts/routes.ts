@@ -3,7 +3,7 @@ import { ApiError } from '../http/api-error.ts'
 import { bindRoutes, type UploadedFile } from '../http/bind-routes.ts'
 import { decodeCursor, timePart, toPage } from '../http/page.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
-import { createArtifact, storageAway, storeFiles } from './artifacts.ts'
+import { createArtifact, requireArtifactRoom, storageAway, storeFiles } from './artifacts.ts'
 import { decodeBase64, toBundle } from './bundle.ts'
 import * as store from './store.ts'
 import { type BundleFile, unpack } from './unpack.ts'
@@ -19,11 +19,13 @@ export function artifactHandlers() {
       const { body, upload, deps, principal } = call
       const bundle = toBundle(body.type, upload ? await filesOfForm(upload) : filesOfJson(body.files))
       const slug = body.slug ?? bundle.name ?? slugFrom(body.name)
+      await requireArtifactRoom(deps.database.db, deps.config, principal.workspaceId, bundle)
       // Bytes first, outside the transaction: a slow store must not hold a connection.
       const stored = await storeFiles(deps, bundle)
       return createOnce(call, async (tx) => {
         const row = await createArtifact(
           tx,
+          deps.config,
           principal,
           {
             type: body.type,

@@ -69,9 +69,21 @@ export async function insertArtifact(tx: Tx, row: Insertable<Tables['artifacts']
   const { created_at } = await tx
     .insertInto('artifacts')
     .values(row)
+    // Only by a second try after an answer that was lost: the id is random.
+    .onConflict((conflict) => conflict.column('id').doUpdateSet({ slug: row.slug }))
     .returning('created_at')
     .executeTakeFirstOrThrow()
   return created_at
+}
+
+/** Kept by triggers, so that no upload has to add up what is there. */
+export async function findArtifactUsage(db: Db, workspaceId: string) {
+  const usage = await db
+    .selectFrom('artifact_usage')
+    .select(['bytes', 'files'])
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst()
+  return usage ?? { bytes: 0, files: 0 }
 }
 
 const columns = [

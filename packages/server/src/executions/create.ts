@@ -3,6 +3,7 @@ import { inputBytes } from '@guildhall/contract'
 import { keepBundle, type StoredBundle } from '../artifacts/artifacts.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { StartedThrough } from '../http/principal.ts'
+import type { Config } from '../platform/config.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import type { LiveSkill } from '../skills/skills.ts'
 import { findTrace, openTrace } from '../traces/traces.ts'
@@ -75,6 +76,19 @@ export async function prepareExecution(
     workflow_run_id: wish.step?.runId ?? null,
     awakeable_id: wish.step?.awakeableId ?? null,
     step_key: wish.step?.key ?? null,
+  })
+}
+
+/** For a transaction in which one more has become idle, to stay so: it goes with the refusal. */
+export async function requireIdleRoom(
+  tx: Tx,
+  { quotas: { idleExecutions: limit } }: Pick<Config, 'quotas'>,
+  workspaceId: string,
+): Promise<void> {
+  if ((await store.countIdleLocked(tx, workspaceId, limit)) <= limit) return
+  throw new ApiError('INVALID_INPUT', {
+    message: `At most ${limit} executions of a workspace may wait to be started; start or cancel some first`,
+    details: { limit },
   })
 }
 

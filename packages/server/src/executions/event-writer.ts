@@ -15,6 +15,11 @@ const batchesPerAttempt = 2 ** 32
 
 type Entry = Omit<EventRow, 'sequence'> | { readonly delta: string }
 
+/** Events could not be stored although the attempt has the execution: a fault on our side. */
+export class LogFault extends Error {
+  override name = 'LogFault'
+}
+
 interface Parts {
   readonly database: Database
   readonly redis: RedisLink
@@ -74,7 +79,8 @@ export class EventWriter {
     if (this.lost.aborted) return
     this.#waiting.push(entry)
     this.#waitingLength += length
-    if (this.#waitingLength > maxWaitingLength) this.#giveUp(new Error('too many events wait to be stored'))
+    if (this.#waitingLength > maxWaitingLength)
+      this.#giveUp(new LogFault('too many events wait to be stored'))
     else if (!this.#writing) this.#timer ??= setTimeout(() => void this.flush(), collectMs)
   }
 
@@ -83,7 +89,7 @@ export class EventWriter {
     this.#waiting = []
     this.#waitingLength = 0
     this.#writing = this.#write(batch)
-      .catch((error) => this.#giveUp(error))
+      .catch((cause) => this.#giveUp(new LogFault('events could not be stored', { cause })))
       .finally(() => {
         this.#writing = undefined
       })

@@ -8,6 +8,7 @@ import type { Config } from '../platform/config.ts'
 import type { Tx } from '../platform/database.ts'
 import { updateTrace } from '../traces/traces.ts'
 import { freeSlot, isSlotFree, takeSlot } from '../workspaces/workspaces.ts'
+import { requireIdleRoom } from './create.ts'
 import { appendEventsLocked, type NewEvent, type StoredEvent } from './event-log.ts'
 import * as store from './store.ts'
 
@@ -50,7 +51,7 @@ export function toWish(
   return { text, contents, ifBusy, maxCostMilliDs, through: startedThrough(principal) }
 }
 
-type StartConfig = Pick<Config, 'defaultMaxCostMilliDs'>
+type StartConfig = Pick<Config, 'defaultMaxCostMilliDs' | 'quotas'>
 
 export interface Changed {
   row: store.ExecutionRow
@@ -80,6 +81,7 @@ export async function startExecution(
   }
   // Also for who would wait: the reservation must go with the transaction. The next try finds the slot taken.
   if (!mayWait || !busy) throw new ApiError('EXECUTION_RUNNING')
+  await requireIdleRoom(tx, config, row.workspace_id)
   const queued = await store.updateQueued(tx, row.id, start)
   const events = await appendEventsLocked(tx, row.id, messages)
   return { row: queued, events }
@@ -167,6 +169,8 @@ export interface Ending {
   summary?: string
   /** Told before the last event. */
   events?: readonly NewEvent[]
+  /** A fault of ours cost the person the result: then it costs nothing. */
+  free?: boolean
 }
 
 /** Why an execution ended that no worker ever had. Nothing was done for it, and nothing is charged. */
@@ -175,8 +179,9 @@ export const neverBegan = 'EXECUTION_FAILED'
 /** Call it with the row locked and not ended. */
 export async function endExecution(tx: Tx, row: store.ExecutionRow, ending: Ending): Promise<Changed> {
   const { status, stopReason, code } = ending
+  const costMilliDs = ending.free ? 0 : row.cost_milli_ds
   if (row.status === 'working') {
-    await settle(tx, row.execution_id, row.cost_milli_ds)
+    await settle(tx, row.execution_id, costMilliDs)
     await freeSlot(tx, row.workspace_id, row.id)
   }
   const reason = { type: stopReason, ...(code === undefined ? {} : { code }) }
@@ -189,11 +194,12 @@ export async function endExecution(tx: Tx, row: store.ExecutionRow, ending: Endi
     stop_reason: stopReason,
     error_code: code ?? null,
     summary: ending.summary ?? null,
+    cost_milli_ds: costMilliDs,
   }
   await store.updateEnded(tx, row.id, change)
   // Here and nowhere else: were the record gone while this could still run, a repeat would run it twice.
   if (code === neverBegan) await deleteAnswersOf(tx, [row.execution_id])
-  await noteInTrace(tx, row, status, row.cost_milli_ds)
+  await noteInTrace(tx, row, status, costMilliDs)
   const budgetRequest = code === 'KEY_SPEND_LIMIT' ? await askForBudget(tx, row) : undefined
   return { row: { ...row, ...change }, events, budgetRequest }
 }

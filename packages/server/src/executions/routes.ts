@@ -8,7 +8,7 @@ import type { Tx } from '../platform/database.ts'
 import { findSkill, isSkillBeingWritten } from '../skills/skills.ts'
 import { storeAttachments } from './attachments.ts'
 import { BlockFold } from './blocks.ts'
-import { type Maker, prepareExecution, requireSmallInput, skillOfTrace } from './create.ts'
+import { type Maker, prepareExecution, requireIdleRoom, requireSmallInput, skillOfTrace } from './create.ts'
 import type { StoredEvent } from './event-log.ts'
 import { listEvents } from './event-store.ts'
 import { cancel, type ExecutionParts, follow } from './executions.ts'
@@ -91,6 +91,7 @@ export function executionHandlers(parts: ExecutionParts) {
           attachments,
           traceId: session?.traceId,
         })
+        await requireIdleRoom(tx, deps.config, principal.workspaceId)
         const answer = { id: row.execution_id, skill_slug: skill.slug, skill_name: skill.name }
         return { resourceId: row.execution_id, answer: { ...answer, status: 'idle' as const } }
       })

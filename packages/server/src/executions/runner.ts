@@ -1,14 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { executionTimeoutSeconds, type NewExecutionEvent } from '@guildhall/contract'
-import { type BundleFile, createArtifact, readBundle, storeFiles, toBundle } from '../artifacts/artifacts.ts'
+import {
+  type BundleFile,
+  createArtifact,
+  isQuotaExceeded,
+  newArtifactId,
+  readBundle,
+  requireArtifactRoom,
+  storeFiles,
+  toBundle,
+} from '../artifacts/artifacts.ts'
 import { findReservation } from '../billing/billing.ts'
 import type { Deps } from '../deps.ts'
 import { findProviderKey, ModelError, type Models } from '../models/models.ts'
 import { isPassing } from '../platform/database.ts'
 import type { Sandbox, SandboxDriver } from '../sandbox/sandbox.ts'
 import { type AgentOutcome, runAgent, type Usage } from './agent-loop.ts'
-import { EventWriter } from './event-writer.ts'
+import { EventWriter, LogFault } from './event-writer.ts'
 import { type ExecutionParts, end, endChannel, goneChannel } from './executions.ts'
 import type { Ending } from './lifecycle.ts'
 import * as store from './store.ts'
@@ -91,16 +100,22 @@ export class Runner {
     const signal = AbortSignal.any([ended.signal, writer.lost, timeout, this.#stop.signal])
     const watching = this.#watch(row, ended)
     let sandbox: Sandbox | undefined
+    let outcome: AgentOutcome | undefined
     let ending: Ending
     try {
-      const material = await patiently(signal, () => this.#readMaterial(row))
+      const material = await persistently(signal, () => this.#readMaterial(row))
       sandbox = await this.#openSandbox(row, material)
-      const outcome = await this.#runAgent(row, material, sandbox, writer, signal)
+      outcome = await this.#runAgent(row, material, sandbox, writer, signal)
       await this.#keepOutput(row, material, sandbox, writer, signal)
+      await writer.flush()
+      writer.lost.throwIfAborted()
       ending = endingOf(outcome)
     } catch (error) {
-      ending = this.#explain(error, { timedOut: timeout.aborted })
-      if (!signal.aborted) logger.warn({ err: error, execution: row.execution_id }, 'an execution failed')
+      // What was broken off because the log failed says anything; the log's own fault is the reason.
+      const reason = writer.lost.reason instanceof LogFault ? writer.lost.reason : error
+      ending = explain(reason, { timedOut: timeout.aborted, summary: outcome?.summary })
+      const isNews = !signal.aborted || reason instanceof LogFault
+      if (isNews) logger.warn({ err: reason, execution: row.execution_id }, 'an execution failed')
     }
     await writer.flush()
     const gone = (await sandbox?.destroy().catch(() => false)) ?? true
@@ -233,12 +248,18 @@ export class Runner {
       .map(({ path, bytes }) => ({ path, bytes: Buffer.from(bytes) }))
       .filter((file) => !isUnchanged(file, attached))
     if (made.length === 0) return
-    const stored = await storeFiles(this.#parts, toBundle('file', made))
+    const bundle = toBundle('file', made)
     const owner = { workspaceId: row.workspace_id, userId: row.user_id }
-    const about = { slug: row.skill_slug, name: `Output of ${row.skill_name}`, description: '' }
-    const artifact = await patiently(signal, () =>
-      this.#parts.database.transaction((tx) => createArtifact(tx, owner, { type: 'file', ...about }, stored)),
-    )
+    // One name for all tries: of one whose answer was lost the artifact may be there.
+    const id = newArtifactId()
+    const about = { id, slug: row.skill_slug, name: `Output of ${row.skill_name}`, description: '' }
+    const stored = await persistently(signal, async () => {
+      const { config, database } = this.#parts
+      await requireArtifactRoom(database.db, config, row.workspace_id, bundle)
+      const files = await storeFiles(this.#parts, bundle)
+      await database.transaction((tx) => createArtifact(tx, config, owner, { type: 'file', ...about }, files))
+      return files
+    })
     for (const { path, sizeBytes } of stored.files) {
       writer.write({
         type: 'agent.info',
@@ -247,21 +268,40 @@ export class Runner {
           name: path,
           mimeType: mimeType(path),
           sizeBytes,
-          artifactId: artifact.id,
-          url: `/api/v1/artifacts/${artifact.id}/content?path=${encodeURIComponent(path)}`,
+          artifactId: id,
+          url: `/api/v1/artifacts/${id}/content?path=${encodeURIComponent(path)}`,
         },
       })
     }
   }
+}
 
-  #explain(error: unknown, { timedOut }: { timedOut: boolean }): Ending {
-    const code = timedOut
-      ? 'EXECUTION_TIMEOUT'
-      : error instanceof ModelError
-        ? 'MODEL_FAILED'
-        : 'SANDBOX_LOST'
-    return { status: 'failed', stopReason: 'error', code }
+/** What was asked for could not be read, or what was done could not be kept. */
+class StorageFault extends Error {
+  override name = 'StorageFault'
+
+  constructor(cause: unknown) {
+    super('what belongs to a run could not be read or kept', { cause })
   }
+}
+
+function explain(
+  error: unknown,
+  { timedOut, summary }: { timedOut: boolean; summary?: string | undefined },
+): Ending {
+  const failed = {
+    status: 'failed',
+    stopReason: 'error',
+    ...(summary === undefined ? {} : { summary }),
+  } as const
+  if (error instanceof StorageFault || error instanceof LogFault) {
+    return { ...failed, code: 'STORAGE_UNAVAILABLE', free: true }
+  }
+  if (timedOut) return { ...failed, code: 'EXECUTION_TIMEOUT' }
+  if (error instanceof ModelError) return { ...failed, code: 'MODEL_FAILED' }
+  // Charged like any other end: a workspace that is full would run for nothing otherwise.
+  if (isQuotaExceeded(error)) return { ...failed, code: 'QUOTA_EXCEEDED' }
+  return { ...failed, code: 'SANDBOX_LOST' }
 }
 
 const nothing = { amountMilliDs: 0, limitedBy: 'max_cost' } as const
@@ -275,6 +315,23 @@ async function patiently<T>(signal: AbortSignal, ask: () => Promise<T>): Promise
     } catch (error) {
       if (signal.aborted || !isPassing(error)) throw error
       await new Promise((resolve) => setTimeout(resolve, tryAgainMs))
+    }
+  }
+}
+
+const persistMs = 15_000
+const persistPauseMs = 500
+
+/** What is done is not given up for a fault that may pass; after a while it is, as a fault of ours. */
+async function persistently<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + persistMs
+  for (;;) {
+    try {
+      return await patiently(signal, act)
+    } catch (error) {
+      if (signal.aborted || isQuotaExceeded(error)) throw error
+      if (performance.now() > deadline) throw new StorageFault(error)
+      await new Promise((resolve) => setTimeout(resolve, persistPauseMs))
     }
   }
 }

@@ -224,6 +224,7 @@ export interface Ending {
   stop_reason: StopReason
   error_code: string | null
   summary: string | null
+  cost_milli_ds: number
 }
 
 /** Ends it, whatever state it was in before; the higher attempt keeps a late worker from writing. */
@@ -239,6 +240,13 @@ export async function updateEnded(tx: Tx, id: number, ending: Ending): Promise<v
     }))
     .where('id', '=', id)
     .execute()
+}
+
+/** How many wait to be started, up to one more than the limit. One at a time counts, until its transaction ends. */
+export async function countIdleLocked(tx: Tx, workspaceId: string, limit: number): Promise<number> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`idle:${workspaceId}`}, 0))`.execute(tx)
+  const idle = sql`select from executions where workspace_id = ${workspaceId} and status = 'idle'`
+  return (await sql`${idle} limit ${limit + 1}`.execute(tx)).rows.length
 }
 
 export async function updateQueued(tx: Tx, id: number, start: Start): Promise<ExecutionRow> {

@@ -61,6 +61,8 @@ export interface Config {
   foreachItems: number
   /** A module of the deployment with tools of its own. */
   toolsModule: string | undefined
+  /** What a workspace may have at most. */
+  quotas: { artifactBytes: number; artifactFiles: number; idleExecutions: number }
   /** How long one expression of the tool transform-json may be computed. */
   transformTimeoutMs: number
   /** The folder with the skills that come with the service. */
@@ -153,6 +155,11 @@ export function readConfig(env: Environment): Config {
     foreachItems: attempt('FOREACH_ITEMS', readCount, 1000),
     devTools: attempt('DEV_TOOLS', (v) => v === '1', false),
     toolsModule: env['TOOLS_MODULE'] || undefined,
+    quotas: {
+      artifactBytes: attempt('QUOTA_ARTIFACT_BYTES', readCount, 10_000_000_000),
+      artifactFiles: attempt('QUOTA_ARTIFACT_FILES', readCount, 100_000),
+      idleExecutions: attempt('QUOTA_IDLE_EXECUTIONS', readCount, 1000),
+    },
     transformTimeoutMs: attempt('TRANSFORM_TIMEOUT_MS', readCount, 2000),
     catalogDirectory: attempt('CATALOG_DIR', (v) => v, shippedCatalog),
     catalogSources: attempt('CATALOG_SOURCES', readList, []),

@@ -27,6 +27,7 @@ export interface SkillWarning {
 /** The tables as the migrations make them. */
 export interface Tables extends AccessTables {
   blobs: { checksum: string; size_bytes: number; touched_at: Time }
+  artifact_usage: { workspace_id: string; bytes: number; files: number }
   artifacts: {
     id: string
     workspace_id: string
