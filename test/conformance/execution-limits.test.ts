@@ -58,7 +58,9 @@ describe('a workspace in which an execution works', () => {
     ]
     for (const answer of starts) {
       const body = expectFlatRefusal(answer, 429, 'EXECUTION_RUNNING')
-      expect(Object.keys(body).toSorted()).toEqual(['error', 'message'])
+      expect(Object.keys(body).toSorted()).toEqual(['error', 'executionId', 'message'])
+      expect(body['executionId']).toBe(busy)
+      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0)
     }
     expect(await working(person)).toEqual([busy])
     expect((await statusOf(person, idle)).status).toBe('idle')
@@ -123,7 +125,11 @@ describe('a workspace in which an execution works', () => {
     for (const answer of writes) {
       expect(answer.status).toBe(429)
       expect(answer.body).toEqual({
-        error: { code: 'EXECUTION_RUNNING', message: expect.stringMatching(/./) },
+        error: {
+          code: 'EXECUTION_RUNNING',
+          message: expect.stringMatching(/./),
+          details: { executionId: busy },
+        },
         isRunning: true,
       })
     }

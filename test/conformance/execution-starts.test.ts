@@ -34,7 +34,7 @@ test('starts that are willing to wait are served in the order in which they came
   const busy = await mustRun(person, lasting)
   const reserved = async () => (await person.get<{ reserved: number }>('/billing')).body.reserved
   const before = await reserved()
-  for (const executionId of waiting) {
+  for (const [index, executionId] of waiting.entries()) {
     const { status, body } = await post(person, executionId, message(quick), { ifBusy: 'queue' })
     expect(status).toBe(200)
     expect(typesOf(body.data)).toEqual(['user.message'])
@@ -43,7 +43,8 @@ test('starts that are willing to wait are served in the order in which they came
       queuedAt: expect.stringMatching(isoPattern),
       startedAt: null,
     })
-    expectRefusal(await post(person, executionId, message(quick)), 409, 'CONFLICT')
+    const again = expectFlatRefusal(await post(person, executionId, message(quick)), 429, 'EXECUTION_RUNNING')
+    expect(again).toMatchObject({ executionId: busy, queuePosition: index + 1 })
   }
   expect(await reserved()).toBe(before)
   expectFlatRefusal(await run(person, quick), 429, 'EXECUTION_RUNNING')

@@ -157,16 +157,28 @@ describe('calls without a credential', () => {
     const first = remaining(await visitor.get('/meta'))
     const answers = [
       await visitor.get('/auth/providers'),
-      await visitor.post('/activate/poll', { device_code: 'never-issued' }),
       await visitor.post('/keys/report-leak', { key: 'junk' }),
     ]
-    expect(answers.map(remaining)).toEqual([first - 1, first - 2, first - 3])
+    expect(answers.map(remaining)).toEqual([first - 1, first - 2])
     expect(remaining(await visitor.get('/workspaces', withKey))).toBe(99)
-    expect(remaining(await visitor.get('/meta'))).toBe(first - 4)
+    expect(remaining(await visitor.get('/meta'))).toBe(first - 3)
     if (ownAddresses) {
       expect(first).toBe(99)
       expect(remaining(await newVisitor().get('/meta'))).toBe(99)
     }
+  })
+
+  test('that are refused, poll or ask for tokens leave that window alone', async () => {
+    verifies('rate-limit:identity:public-per-ip')
+    const visitor = newVisitor()
+    const first = remaining(await visitor.get('/meta'))
+    const others = [
+      await visitor.get('/workspaces'),
+      await visitor.get('/workspaces', { headers: { 'x-api-key': 'junk' } }),
+      await visitor.post('/activate/poll', { device_code: 'never-issued' }),
+    ]
+    for (const answer of others) expectRateHeaders(answer)
+    expect(remaining(await visitor.get('/meta'))).toBe(first - 1)
   })
 
   test('are not believed what they say of their address', async () => {

@@ -32,7 +32,7 @@ export const activationRoutes = defineRoutes({
     summary: 'Ask whether the person has decided; the first poll after approval gets the key',
     tag: 'activation',
     audience: 'public',
-    limits: ['rest'],
+    limits: ['poll'],
     body: Type.Object({ device_code: Type.String() }),
     responses: {
       200: Type.Object({

@@ -1,6 +1,7 @@
 /**
  * Sliding windows: at most `max` requests in any `windowSeconds`. What a window is counted against:
- * `caller` is the credential, or the client address on public routes and for refused credentials.
+ * `caller` is the credential, or the client's address on public routes. Many people may share an address, so what one
+ * of them can do too often without a credential has a window of its own and leaves the others' alone.
  */
 export interface Limit {
   readonly max: number
@@ -10,6 +11,14 @@ export interface Limit {
 
 export const limits = {
   rest: { max: 100, windowSeconds: 60, per: 'caller' },
+  /** Requests whose credential is none. */
+  refused: { max: 100, windowSeconds: 60, per: 'address' },
+  /** Agents that wait for their pairing; each code has a window of its own beside it. */
+  poll: { max: 600, windowSeconds: 60, per: 'address' },
+  /** Apps that get, renew and revoke tokens of OAuth. */
+  token: { max: 300, windowSeconds: 60, per: 'address' },
+  /** Openings of streams, by the credential that asked for the address. */
+  stream: { max: 300, windowSeconds: 60, per: 'caller' },
   skillRun: { max: 30, windowSeconds: 60, per: 'user' },
   activate: { max: 1, windowSeconds: 1, per: 'address' },
   activationPoll: { max: 1, windowSeconds: 1, per: 'code' },

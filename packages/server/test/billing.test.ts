@@ -257,7 +257,7 @@ describe("a key's spend limit", () => {
     if (refusal.ok) throw new Error('not refused')
     expect(insufficientCredits(refusal)).toMatchObject({
       status: 402,
-      details: { reason: 'KEY_SPEND_LIMIT' },
+      details: { reason: 'KEY_SPEND_LIMIT', keyLimit: { limit: 100, spent: 100, remaining: 0 } },
     })
     await end(first, 20)
     expect(await start(person, { keyId })).toMatchObject({ reservation: { amountMilliDs: 50_000 } })

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import type { Person } from '../../../test/support/caller.ts'
 import { type House, openHouse, shiftClock } from './support/house.ts'
 import {
@@ -260,9 +260,16 @@ test('no header of a client’s makes its way into a redirect', async () => {
 })
 
 test('the addresses are counted and measured like all others, and say so in their own shape', async () => {
-  const narrow = await openHouse({ DATABASE_URL: set.databaseUrl, LIMITS: 'rest=3/60' })
+  const narrow = await openHouse({
+    DATABASE_URL: set.databaseUrl,
+    // A Redis database of its own, so that no other test has used this address's windows.
+    REDIS_URL: `${inject('redisUrl')}/8`,
+    LIMITS: 'rest=3/60,token=1/60',
+  })
   const paths = ['/oauth/authorize', '/oauth/interaction/x', '/.well-known/oauth-authorization-server']
   for (const path of paths) await narrow.call('GET', path)
+  // Apps at this address go on getting tokens, until they themselves ask too often.
+  expect((await narrow.call('POST', '/oauth/token', { body: {} })).status).toBe(400)
   const refused = await narrow.call('POST', '/oauth/token', { body: {} })
   expect(refused.status).toBe(429)
   expect(refused.body).toEqual({ error: 'temporarily_unavailable', error_description: expect.any(String) })

@@ -2,7 +2,7 @@ import { milliPerDs, minimumCreditsDs } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import type { Config } from '../platform/config.ts'
 import type { Db, Tx } from '../platform/database.ts'
-import { type Allowance, decideAllowance, narrowAllowance } from './amount.ts'
+import { type Allowance, decideAllowance, type KeyBudget, narrowAllowance } from './amount.ts'
 import { type Concern, entriesFor } from './entries.ts'
 import * as store from './store.ts'
 
@@ -17,6 +17,8 @@ export interface Refusal {
   readonly balance: number
   readonly availableBalance: number
   readonly minimumRequired: number
+  /** Of the key, when it is the key's limit that refuses; what running executions set aside is spent here. */
+  readonly keyLimit?: { readonly limit: number; readonly spent: number; readonly remaining: number }
 }
 
 export interface ReservationWish {
@@ -82,13 +84,16 @@ export async function findRefusal(db: Db, wish: ReservationWish): Promise<Refusa
 
 async function judge(db: Db, account: Account, wish: ReservationWish): Promise<Allowance | Refusal> {
   const { keyId, maxCostMilliDs, defaultMaxCostMilliDs } = wish
+  const key = keyId === null ? undefined : await store.findKeyBudget(db, keyId)
   const decided = decideAllowance({
     availableMilliDs: account.availableMilliDs,
     minimumMilliDs: minimumCreditsDs * milliPerDs,
     maxCostMilliDs: Math.min(maxCostMilliDs ?? Number.POSITIVE_INFINITY, defaultMaxCostMilliDs),
-    key: keyId === null ? undefined : await store.findKeyBudget(db, keyId),
+    key,
   })
-  return typeof decided === 'string' ? { ok: false, reason: decided, ...describeAccount(account) } : decided
+  if (typeof decided !== 'string') return decided
+  const keyLimit = decided === 'key_limit' && key ? { keyLimit: describeKeyLimit(key) } : {}
+  return { ok: false, reason: decided, ...describeAccount(account), ...keyLimit }
 }
 
 /** What a running execution may cost in all, as things stand now. Ask before every model call. */
@@ -160,6 +165,7 @@ export function insufficientCredits({
   balance,
   availableBalance,
   minimumRequired,
+  keyLimit,
 }: Refusal): ApiError {
   const numbers = { balance, availableBalance, minimumRequired }
   if (reason === 'credits') {
@@ -168,8 +174,13 @@ export function insufficientCredits({
   }
   return new ApiError('INSUFFICIENT_CREDITS', {
     message: 'This key has reached its spend limit: ask its owner to raise it',
-    details: { ...numbers, reason: 'KEY_SPEND_LIMIT' },
+    details: { ...numbers, reason: 'KEY_SPEND_LIMIT', keyLimit },
   })
+}
+
+function describeKeyLimit({ limitMilliDs, spentMilliDs, reservedMilliDs }: KeyBudget) {
+  const [limit, spent] = [(limitMilliDs ?? 0) / milliPerDs, (spentMilliDs + reservedMilliDs) / milliPerDs]
+  return { limit, spent, remaining: Math.max(0, limit - spent) }
 }
 
 async function lockAccount(tx: Tx, userId: string) {

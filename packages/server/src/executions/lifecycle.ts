@@ -7,7 +7,7 @@ import { deleteAnswersOf } from '../idempotency/idempotency.ts'
 import type { Config } from '../platform/config.ts'
 import type { Tx } from '../platform/database.ts'
 import { updateTrace } from '../traces/traces.ts'
-import { freeSlot, isSlotFree, takeSlot } from '../workspaces/workspaces.ts'
+import { executionRunning, freeSlot, isSlotFree, takeSlot } from '../workspaces/workspaces.ts'
 import { requireIdleRoom } from './create.ts'
 import { appendEventsLocked, type NewEvent, type StoredEvent } from './event-log.ts'
 import * as store from './store.ts'
@@ -80,7 +80,7 @@ export async function startExecution(
     if (started) return started
   }
   // Also for who would wait: the reservation must go with the transaction. The next try finds the slot taken.
-  if (!mayWait || !busy) throw new ApiError('EXECUTION_RUNNING')
+  if (!mayWait || !busy) throw await executionRunning(tx, row.workspace_id)
   await requireIdleRoom(tx, config, row.workspace_id)
   const queued = await store.updateQueued(tx, row.id, start)
   const events = await appendEventsLocked(tx, row.id, messages)
@@ -148,7 +148,7 @@ export async function startQueued(
   try {
     const started = await tryStart(tx, config, row, row, [])
     if (started) return started
-    throw new ApiError('EXECUTION_RUNNING')
+    throw await executionRunning(tx, workspaceId)
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'INSUFFICIENT_CREDITS') throw error
     return endExecution(tx, row, { status: 'failed', stopReason: 'limit_reached', code: error.code })

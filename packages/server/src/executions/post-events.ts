@@ -2,6 +2,7 @@ import type { BodyOf, executionRoutes } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import type { Principal } from '../http/principal.ts'
 import type { Tx } from '../platform/database.ts'
+import { executionRunning } from '../workspaces/workspaces.ts'
 import { requireSmallInput } from './create.ts'
 import type { StoredEvent } from './event-log.ts'
 import { cancel, type ExecutionParts, follow, interrupted } from './executions.ts'
@@ -62,7 +63,8 @@ export async function postMessages(
   const change = async (tx: Tx): Promise<Changed> => {
     const held = await store.lockExecution(tx, row.id)
     if (!held || hasEnded(held)) throw ended(row)
-    if (held.status === 'working' || held.queued_at !== null) throw startedBefore()
+    if (held.status === 'working') throw startedBefore()
+    if (held.queued_at !== null) throw await waitsAlready(tx, held)
     await spend(tx)
     const started = await startExecution(tx, parts.config, held, {
       ...toWish(principal, text, wish),
@@ -83,7 +85,8 @@ async function withRetries<T>(ifBusy: StartWish['ifBusy'] | undefined, work: () 
     try {
       return await work()
     } catch (error) {
-      const busy = error instanceof ApiError && error.code === 'EXECUTION_RUNNING'
+      const busy =
+        error instanceof ApiError && error.code === 'EXECUTION_RUNNING' && !error.details?.['queuePosition']
       if (!busy || ifBusy !== 'queue' || tried === queueTries) throw error
     }
   }
@@ -92,6 +95,12 @@ async function withRetries<T>(ifBusy: StartWish['ifBusy'] | undefined, work: () 
 /** What an execution was made with and what it is told when it starts, once when both are the same. */
 function joinInput(prepared: string, message: string): string {
   return prepared === '' || prepared === message ? message : `${prepared}\n\n${message}`
+}
+
+/** It was told to wait, and does: where, and for what. */
+async function waitsAlready(tx: Tx, row: store.ExecutionRow): Promise<ApiError> {
+  const queuePosition = await store.countQueuedUpTo(tx, row)
+  return executionRunning(tx, row.workspace_id, { queuePosition })
 }
 
 function startedBefore(): ApiError {

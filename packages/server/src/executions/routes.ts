@@ -34,7 +34,7 @@ export function executionHandlers(parts: ExecutionParts) {
       // First: what is installed for the first time is not missing, it is on its way.
       if (await isSkillBeingWritten(deps.database.db, principal.workspaceId, params.slug)) {
         const message = 'This skill is being installed or removed at this moment; start again'
-        throw new ApiError('EXECUTION_RUNNING', { status: 409, message })
+        throw new ApiError('EXECUTION_RUNNING', { status: 409, message, retryAfterSeconds: 1 })
       }
       const skill = await requireSkill(call, params.slug)
       const attachments = await storeAttachments(deps, principal.workspaceId, body.attachments)

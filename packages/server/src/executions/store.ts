@@ -295,6 +295,18 @@ export async function findQueued(db: Db, workspaceId: string) {
     .executeTakeFirst()
 }
 
+/** The place of one that waits, from 1; in the order in which they are started. */
+export async function countQueuedUpTo(db: Db, row: Pick<ExecutionRow, 'id' | 'workspace_id' | 'queued_at'>) {
+  const { count } = await db
+    .selectFrom('executions')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('workspace_id', '=', row.workspace_id)
+    .where('status', '=', 'idle')
+    .where(sql<boolean>`(queued_at, id) <= (${row.queued_at}::timestamptz, ${row.id}::bigint)`)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
 /** Workspaces whose queue waits although nothing works there. */
 export async function listStuckQueues(db: Db, limit: number): Promise<string[]> {
   const rows = await db

@@ -56,7 +56,9 @@ export class EventStreams {
       name: 'streamExecution',
       method: 'GET',
       path: streamPath,
-      handle: (call) => this.#open(call, this.#bearerOf(call)),
+      limits: ['stream'],
+      bearerOf: (call) => this.#bearerOf(call),
+      handle: (call) => this.#open(call, call.bearer),
       close: () => this.#holder.close(),
     }
     this.directRoute = {
@@ -65,14 +67,18 @@ export class EventStreams {
       path: executionRoutes.getStreamToken.path,
       accept: 'text/event-stream',
       contract: executionRoutes.getStreamToken,
+      limits: ['stream'],
       handle: (call) => this.#open(call, call.principal),
       close: () => this.#holder.close(),
     }
   }
 
-  #bearerOf({ params, query }: RawCall): Bearer | undefined {
+  #bearerOf({ params, query }: Pick<RawCall, 'params' | 'query'>): Bearer {
     const audience = audienceOf(params['executionId'] ?? '')
-    return verifyNote(this.#parts.config.signingKeys, audience, query.get('token') ?? '', Date.now())
+    const token = query.get('token') ?? ''
+    const note = verifyNote(this.#parts.config.signingKeys, audience, token, Date.now())
+    if (!note) throw refusal()
+    return note
   }
 
   async #open(call: RawCall, bearer: Bearer | undefined): Promise<void> {

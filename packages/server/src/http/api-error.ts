@@ -1,5 +1,10 @@
 import { type ErrorCode, errorTable } from '@guildhall/contract'
 
+interface FullWindow {
+  readonly limit: number
+  readonly resetSeconds: number
+}
+
 interface ApiErrorOptions {
   /** Told to the client instead of the table's sentence; never for a 5xx. */
   message?: string
@@ -11,6 +16,8 @@ interface ApiErrorOptions {
   /** Logged, never sent. */
   cause?: unknown
   retryAfterSeconds?: number
+  /** The window that has no room, for the headers that describe the caller's. */
+  window?: FullWindow
   /** Where the interface gives one code two statuses. */
   status?: number
   /** For the WWW-Authenticate header. */
@@ -25,6 +32,7 @@ export class ApiError extends Error {
   readonly details: Readonly<Record<string, unknown>> | undefined
   readonly beside: Readonly<Record<string, unknown>> | undefined
   readonly retryAfterSeconds: number | undefined
+  readonly window: FullWindow | undefined
   readonly authenticate: string | undefined
 
   constructor(code: ErrorCode, options: ApiErrorOptions = {}) {
@@ -36,6 +44,7 @@ export class ApiError extends Error {
     this.details = options.details
     this.beside = options.beside
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.window = options.window
     this.authenticate = options.authenticate
   }
 }

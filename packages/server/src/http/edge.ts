@@ -6,10 +6,12 @@ import { Access } from './access.ts'
 import { ApiError } from './api-error.ts'
 import { type Authenticators, actInWorkspace, authenticate, credentialKind } from './authenticate.ts'
 import { authorize } from './authorize.ts'
-import { toApiError } from './error-handler.ts'
+import { setWindowHeaders, toApiError } from './error-handler.ts'
 import type { ExactRequest, Grants } from './grants.ts'
 import { noNul } from './json-body.ts'
+import type { Principal } from './principal.ts'
 import { countRequest, refuseIfFull } from './rate-limit.ts'
+import type { RawRoute } from './raw-route.ts'
 
 export interface EdgeContext {
   readonly deps: Deps
@@ -18,42 +20,44 @@ export interface EdgeContext {
 }
 
 const unknownRouteLimits = ['rest'] as const
+const refusedLimits = ['refused'] as const
 
 /**
  * What every request passes before its body is read: who is it, has the caller's window room, may it do this.
- * A credential that is refused is still counted, against its address, so that the refusal carries the caller's
- * window too and guessing is limited. `route` is undefined for a path that is none of ours.
+ * A credential that is refused is still counted, against its address, so that the refusal carries a window too and
+ * guessing is limited. `route` is undefined for a path that is none of ours; `own` is what a raw route says of itself.
  */
 export async function admit(
   edge: EdgeContext,
   route: Route | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
+  own: Pick<RawRoute, 'limits' | 'bearerOf'> = {},
 ): Promise<FastifyReply | undefined> {
   setStandardHeaders(edge, request, reply)
   if (isPreflight(request)) return answerPreflight(reply)
   const { deps } = edge
-  const names = route?.limits ?? unknownRouteLimits
-  const [shown] = names
-  if (shown === undefined) return undefined
-  const outcome = await identify(edge, route, request)
-  const principal = outcome instanceof ApiError ? undefined : outcome
+  const limits = own.limits ?? route?.limits ?? unknownRouteLimits
+  if (limits.length === 0) return undefined
+  const outcome = await identify(edge, route, request, own)
+  const refused = outcome instanceof ApiError
+  const names = refused ? refusedLimits : limits
   const states = await countRequest(deps, names, {
-    caller: principal?.credential,
-    userId: principal?.userId,
+    caller: refused ? undefined : outcome.credential,
+    userId: refused ? undefined : outcome.userId,
     address: request.ip,
   })
-  const window = states[0]
-  if (window) {
-    reply.header('x-ratelimit-limit', deps.config.limits[shown].max)
-    reply.header('x-ratelimit-remaining', window.remaining)
-    reply.header('x-ratelimit-reset', Math.ceil(window.resetMs / 1000))
+  const [shown] = names
+  if (shown && states[0]) {
+    const { remaining, resetMs } = states[0]
+    const limit = deps.config.limits[shown].max
+    setWindowHeaders(reply, { limit, remaining, resetSeconds: Math.ceil(resetMs / 1000) })
   }
   refuseIfFull(deps, names, states)
   if (outcome instanceof ApiError) throw outcome
   if (request.url.includes('%00')) throw new ApiError('INVALID_INPUT', { message: noNul })
-  if (route && principal) {
-    request.principal = await actInWorkspace(edge.authenticators, principal, request.headers)
+  if (route && outcome.principal) {
+    request.principal = await actInWorkspace(edge.authenticators, outcome.principal, request.headers)
     const needed = neededScopes(route, request.params as Readonly<Record<string, string>>)
     request.access = new Access(edge.grants, request.principal, exactRequest(route, request))
     await authorize(route, needed, request.principal, request.access)
@@ -79,12 +83,31 @@ function exactRequest(route: Route, request: FastifyRequest): ExactRequest {
   }
 }
 
-async function identify(edge: EdgeContext, route: Route | undefined, request: FastifyRequest) {
+/** Whose windows a request counts in; nobody's on public routes. */
+interface Caller {
+  readonly credential?: string
+  readonly userId?: string
+  readonly principal?: Principal
+}
+
+async function identify(
+  edge: EdgeContext,
+  route: Route | undefined,
+  request: FastifyRequest,
+  { bearerOf }: Pick<RawRoute, 'bearerOf'>,
+): Promise<Caller | ApiError> {
   const { deps } = edge
   if (!deps.database.available) return new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
-  if (!route || route.audience === 'public') return undefined
   try {
-    return await authenticate(edge.authenticators, request.headers, request.ip)
+    if (bearerOf) {
+      const bearer = bearerOf(addressOf(request))
+      request.bearer = bearer
+      const { kind, credentialId, userId } = bearer
+      return { credential: `${kind}:${credentialId}`, userId }
+    }
+    if (!route || route.audience === 'public') return {}
+    const principal = await authenticate(edge.authenticators, request.headers, request.ip)
+    return { credential: principal.credential, userId: principal.userId, principal }
   } catch (error) {
     const refusal = toApiError(error as Error)
     if (refusal.code === 'UNAUTHORIZED') {
@@ -92,6 +115,11 @@ async function identify(edge: EdgeContext, route: Route | undefined, request: Fa
     }
     return refusal
   }
+}
+
+export function addressOf(request: FastifyRequest) {
+  const [, query = ''] = request.url.split('?')
+  return { params: request.params as Record<string, string>, query: new URLSearchParams(query) }
 }
 
 function setStandardHeaders(edge: EdgeContext, request: FastifyRequest, reply: FastifyReply): void {

@@ -17,12 +17,27 @@ export function writeError(error: FrameworkError, request: FastifyRequest, reply
   if (refusal.status >= 500)
     request.log.error({ requestId: request.id, err: refusal.cause ?? error }, 'request failed')
   if (refusal.authenticate !== undefined) reply.header('www-authenticate', refusal.authenticate)
-  if (refusal.retryAfterSeconds !== undefined) reply.header('retry-after', refusal.retryAfterSeconds)
+  setRefusalHeaders(refusal, reply)
   reply
     .code(refusal.status)
     .type('application/json; charset=utf-8')
     // Serialised here: the route's own answer schema must not shape an error.
     .send(JSON.stringify(bodyFor(refusal, request)))
+}
+
+/** When to come back, and of several windows the one that says no. */
+export function setRefusalHeaders({ retryAfterSeconds, window }: ApiError, reply: FastifyReply): void {
+  if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds)
+  if (window) setWindowHeaders(reply, { ...window, remaining: 0 })
+}
+
+export function setWindowHeaders(
+  reply: FastifyReply,
+  window: { limit: number; remaining: number; resetSeconds: number },
+): void {
+  reply.header('x-ratelimit-limit', window.limit)
+  reply.header('x-ratelimit-remaining', window.remaining)
+  reply.header('x-ratelimit-reset', window.resetSeconds)
 }
 
 function bodyFor(refusal: ApiError, request: FastifyRequest) {

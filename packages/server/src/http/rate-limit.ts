@@ -21,7 +21,7 @@ export async function countRequest(
 }
 
 export function refuseIfFull(
-  deps: Pick<Deps, 'metrics'>,
+  deps: Pick<Deps, 'config' | 'metrics'>,
   names: readonly LimitName[],
   states: readonly WindowState[],
 ): void {
@@ -31,7 +31,7 @@ export function refuseIfFull(
 }
 
 export function tooManyRequests(
-  deps: Pick<Deps, 'metrics'>,
+  deps: Pick<Deps, 'config' | 'metrics'>,
   limit: LimitName,
   retryAfterSeconds: number,
 ): ApiError {
@@ -39,5 +39,6 @@ export function tooManyRequests(
   return new ApiError('RATE_LIMITED', {
     message: `Too many requests; try again in ${retryAfterSeconds} s`,
     retryAfterSeconds,
+    window: { limit: deps.config.limits[limit].max, resetSeconds: retryAfterSeconds },
   })
 }

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Route } from '@guildhall/contract'
+import type { LimitName, Route } from '@guildhall/contract'
 import type { ApiError } from './api-error.ts'
 import type { Principal } from './principal.ts'
+import type { Bearer } from './signed-url.ts'
 
 /** A request to an address outside the contract, whose answer its feature writes itself. */
 export interface RawCall {
@@ -17,6 +18,8 @@ export interface RawCall {
   readonly query: URLSearchParams
   /** Undefined where the contract asks for no credential. */
   readonly principal: Principal | undefined
+  /** Whom the signed address speaks for, on a route that has those. */
+  readonly bearer: Bearer | undefined
   /** Parsed JSON, or the fields of a form; undefined when none came. */
   readonly body: unknown
 }
@@ -40,6 +43,10 @@ export interface RawRoute {
   readonly accept?: 'text/event-stream'
   /** What the contract says of it; without one anybody may call it. */
   readonly contract?: Route
+  /** The windows it is counted in, where not those of the contract. */
+  readonly limits?: readonly LimitName[]
+  /** Where a signed address is the credential: whom it speaks for, or a refusal. */
+  bearerOf?(call: Pick<RawCall, 'params' | 'query'>): Bearer
   handle(call: RawCall): Promise<void>
   /** How a refusal looks here, when not as usual; status and retry-after are set for it. */
   describeRefusal?(refusal: ApiError): RawAnswer

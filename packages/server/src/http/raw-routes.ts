@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from './api-error.ts'
-import { admit, type EdgeContext } from './edge.ts'
-import { toApiError, writeError } from './error-handler.ts'
+import { addressOf, admit, type EdgeContext } from './edge.ts'
+import { setRefusalHeaders, toApiError, writeError } from './error-handler.ts'
 import { noNul } from './json-body.ts'
 import { observe } from './observe.ts'
 import type { RawRoute } from './raw-route.ts'
@@ -39,7 +39,7 @@ function register(scope: FastifyInstance, edge: EdgeContext, route: RawRoute): v
     config: { raw: route },
     bodyLimit: bodyLimitBytes,
     exposeHeadRoute: false,
-    onRequest: (request, reply) => admit(edge, route.contract, request, reply),
+    onRequest: (request, reply) => admit(edge, route.contract, request, reply, route),
     onResponse: (request, reply, done) => {
       // One that stayed open was counted as it began: how long somebody listened is no time to answer.
       if (!route.close || reply.statusCode >= 400) observe(deps, route, request, reply)
@@ -54,9 +54,9 @@ function register(scope: FastifyInstance, edge: EdgeContext, route: RawRoute): v
           request: request.raw,
           response: reply.raw,
           headers,
-          params: request.params as Record<string, string>,
-          query: new URLSearchParams(request.url.split('?')[1] ?? ''),
+          ...addressOf(request),
           principal: request.principal,
+          bearer: request.bearer,
           body: request.body,
         })
       } catch (error) {
@@ -84,7 +84,7 @@ function writeRefusal(route: RawRoute, error: Error, request: FastifyRequest, re
   const refusal = toApiError(error)
   if (refusal.status >= 500)
     request.log.error({ requestId: request.id, err: refusal.cause ?? error }, 'request failed')
-  if (refusal.retryAfterSeconds !== undefined) reply.header('retry-after', refusal.retryAfterSeconds)
+  setRefusalHeaders(refusal, reply)
   const { type, body, headers = {} } = route.describeRefusal(refusal)
   reply.code(refusal.status).headers(headers).type(type).send(body)
 }

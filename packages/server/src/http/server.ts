@@ -34,12 +34,14 @@ import type { Principal } from './principal.ts'
 import type { RawRoute } from './raw-route.ts'
 import { registerRawRoutes } from './raw-routes.ts'
 import { compileParts, type RequestParts } from './request-parts.ts'
+import type { Bearer } from './signed-url.ts'
 import { isSocketUpgrade, type SocketDoor, serveSockets } from './socket.ts'
 import { validatorFor } from './validators.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     principal: Principal | undefined
+    bearer: Bearer | undefined
     access: Access | undefined
     /** Of the bytes that came, whatever they are said to be; undefined where no grant can ask for it. */
     bodyHash: Hash | undefined
@@ -100,6 +102,7 @@ export function createServer(options: {
   }) as unknown as FastifyInstance
 
   app.decorateRequest('principal', undefined)
+  app.decorateRequest('bearer', undefined)
   app.decorateRequest('access', undefined)
   app.decorateRequest('bodyHash', undefined)
   app.decorateRequest('upload', undefined)

@@ -19,7 +19,7 @@ export function authorizationServer(deps: Deps, check: OAuthCheck): RawRoute[] {
     await answer(readdress(call.request, config.publicUrl, form), call.response)
   }
   const page = { describeRefusal: (refusal: ApiError) => errorPage(refusal.message) }
-  const endpoint = { describeRefusal: protocolError }
+  const endpoint = { describeRefusal: protocolError, limits: ['token'] as const }
   return [
     {
       ...page,

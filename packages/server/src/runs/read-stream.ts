@@ -20,6 +20,7 @@ export function runStreamRoute(parts: Parts): RawRoute {
     method: 'GET',
     path: runStreamRoutes.streamWorkflowRun.path,
     contract: runStreamRoutes.streamWorkflowRun,
+    limits: ['stream'],
     handle: (call) => openStream(parts, holder, rooms, call),
     close: () => holder.close(),
   }

@@ -12,7 +12,7 @@ import type { Principal } from '../http/principal.ts'
 import { type Db, isLocked, type Tx } from '../platform/database.ts'
 import type { SkillWarning } from '../platform/tables.ts'
 import { lintSkill } from '../sources/sources.ts'
-import { shareSlot } from '../workspaces/workspaces.ts'
+import { executionRunning, shareSlot } from '../workspaces/workspaces.ts'
 import * as store from './store.ts'
 
 export { deleteLapsedFetches, findSkill, type LiveSkill } from './store.ts'
@@ -170,7 +170,7 @@ export async function writeVersion(
 /** A skill is not changed under an agent that works with it; the refusal carries the flag clients look for. */
 export async function requireFreeSlot(tx: Tx, workspaceId: string): Promise<void> {
   if (await shareSlot(tx, workspaceId)) return
-  throw new ApiError('EXECUTION_RUNNING', { beside: { isRunning: true } })
+  throw await executionRunning(tx, workspaceId, { beside: { isRunning: true } })
 }
 
 async function requireRoom(tx: Tx, workspaceId: string): Promise<void> {

@@ -192,3 +192,13 @@ export async function findSlot(db: Db, workspaceId: string) {
     .where('workspace_id', '=', workspaceId)
     .executeTakeFirst()
 }
+
+/** What works in the workspace, by the name it has outside. */
+export async function findRunning(db: Db, workspaceId: string) {
+  return db
+    .selectFrom('workspace_slots')
+    .innerJoin('executions', 'executions.id', 'workspace_slots.execution_id')
+    .select('executions.execution_id')
+    .where('workspace_slots.workspace_id', '=', workspaceId)
+    .executeTakeFirst()
+}

@@ -1,6 +1,6 @@
 import { workspacesPerUser } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
-import type { Database, Tx } from '../platform/database.ts'
+import type { Database, Db, Tx } from '../platform/database.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
 import { isUuid } from '../platform/ids.ts'
 import { lockUser } from '../users/users.ts'
@@ -45,6 +45,27 @@ export async function shareSlot(tx: Tx, workspaceId: string): Promise<boolean> {
 /** As of now; only taking it makes sure. */
 export async function isSlotFree(tx: Tx, workspaceId: string): Promise<boolean> {
   return (await store.findSlot(tx, workspaceId))?.execution_id == null
+}
+
+/** What it lasts at least until it is worth asking again; how long an execution goes on nobody knows. */
+const busyRetrySeconds = 5
+
+/** Refuses a start or a change while something works there, and names it. `queuePosition` is of who waits already. */
+export async function executionRunning(
+  db: Db,
+  workspaceId: string,
+  about: { readonly queuePosition?: number; readonly beside?: Readonly<Record<string, unknown>> } = {},
+): Promise<ApiError> {
+  const { queuePosition, beside } = about
+  const running = await store.findRunning(db, workspaceId)
+  return new ApiError('EXECUTION_RUNNING', {
+    retryAfterSeconds: busyRetrySeconds,
+    details: {
+      ...(running ? { executionId: running.execution_id } : {}),
+      ...(queuePosition === undefined ? {} : { queuePosition }),
+    },
+    ...(beside ? { beside } : {}),
+  })
 }
 
 /** Takes the workspace's one place for an execution; false when it is taken. */
