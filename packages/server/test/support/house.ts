@@ -30,13 +30,13 @@ export const nowhere = '127.0.0.1:9'
 
 let databases = 0
 
-/** A fresh database with the current schema. */
-export async function createDatabase(): Promise<string> {
+/** A fresh database with the current schema, or a copy of another one that nobody is connected to. */
+export async function createDatabase(template: string = inject('templateDatabase')): Promise<string> {
   const adminUrl = inject('databaseUrl')
   const name = `house_${process.pid}_${++databases}_${randomBytes(3).toString('hex')}`
   const admin = new pg.Client({ connectionString: adminUrl })
   await admin.connect()
-  await admin.query(`create database ${name} template ${inject('templateDatabase')}`)
+  await admin.query(`create database ${name} template ${template}`)
   await admin.end()
   const url = new URL(adminUrl)
   url.pathname = `/${name}`
