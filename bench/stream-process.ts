@@ -15,7 +15,7 @@ const deps = await openDeps(config, createLogger(config.logLevel), new AbortCont
 const live = new Live(deps, {
   key: async () => [],
   oauth: async () => [],
-  session: (asked) => findLiveSessions(deps.database.db, asked),
+  session: (asked) => findLiveSessions(deps.database, asked),
 })
 const nobody = () => Promise.reject(new Error('no credential is read here'))
 const server = createServer({

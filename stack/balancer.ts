@@ -1,6 +1,9 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { type ClaimedPort, claimPort, PortTakenError, retryOnTakenPort } from './ports.ts'
 
+/** As that of what stands behind it. */
+const backlog = 4096
+
 export type Balancer = { port: number; url: string; close: () => Promise<void> }
 
 /**
@@ -66,7 +69,7 @@ export async function startBalancer(backends: number[]): Promise<Balancer> {
         reject(error.code === 'EADDRINUSE' ? new PortTakenError(error.message) : error)
       }
       server.once('error', fail)
-      server.listen(claim.port, '127.0.0.1', () => {
+      server.listen(claim.port, '127.0.0.1', backlog, () => {
         server.off('error', fail)
         resolve(claim)
       })

@@ -177,19 +177,19 @@ export function createApp(deps: Deps): {
 
 /** Sockets end with their credential, which `live/` knows only by name. */
 function createLive(deps: Deps): Live {
-  const { db } = deps.database
+  const { database } = deps
   const live = new Live(deps, {
     key: async (asked) => {
       const good = new Set(
         await findLiveKeys(
-          db,
+          database,
           asked.map(({ credentialId }) => credentialId),
         ),
       )
       return asked.filter(({ credentialId }) => good.has(credentialId))
     },
-    session: (asked) => findLiveSessions(db, asked),
-    oauth: (asked) => findLiveGrants(db, asked),
+    session: (asked) => findLiveSessions(database, asked),
+    oauth: (asked) => findLiveGrants(database, asked),
   })
   const recheck = (credential: string) => live.recheckCredential(credential)
   onCredentialEnded(deps.redis, recheck)

@@ -7,6 +7,8 @@ import { startProcess } from './start.ts'
 
 /** The API role: REST, and later streams, OAuth and MCP. Any number of these may run. */
 const { config, logger } = await startProcess()
+/** Those who come back all at once, when another process is gone, wait in line instead of trying again by the second. */
+const backlog = 4096
 const stopping = new AbortController()
 const deps = await openDeps(config, logger, stopping.signal)
 const { server, sweeps, tending } = createApp(deps)
@@ -14,7 +16,7 @@ const sweeping = startSweeps(deps, sweeps)
 const tended = startTending(deps, tending)
 await deps.redis.settle()
 await offerShippedCatalog(deps)
-await server.listen({ host: config.host, port: config.port })
+await server.listen({ host: config.host, port: config.port, backlog })
 logger.info({ address: server.addresses()[0], publicUrl: config.publicUrl }, 'API ready to serve')
 
 onStopSignal(logger, stopping, async () => {

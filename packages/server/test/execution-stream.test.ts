@@ -87,7 +87,7 @@ test('replays, follows, and ends after the last event; live and replayed frames 
   const late = await openStream(addressOf(execution))
   await late.closed
   // Comments, such as heartbeats, come when they come.
-  const frames = (text: string) => text.replaceAll(/^:.*\n\n/gm, '')
+  const frames = (text: string) => text.replaceAll(/^(:|retry:).*\n\n/gm, '')
   expect(frames(early.text())).toBe(frames(late.text()))
   expect(frames(middle.text())).toBe(frames(late.text()))
   expect(late.frames[1]).toEqual({

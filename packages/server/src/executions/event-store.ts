@@ -92,39 +92,50 @@ export async function listEvents(
   return rows.map(([sequence, type, payload]) => ({ sequence, type, payload }))
 }
 
-interface StreamedExecution {
-  id: number
-  lastSequence: number
-  ended: boolean
+interface NamedExecution {
+  readonly workspaceId: string
+  readonly executionId: string
 }
 
-const findStreamedStatement: HotStatement = {
-  name: 'find-streamed-execution',
-  text: `select id, last_sequence as "lastSequence", status in ('completed', 'failed') as ended
-    from executions where workspace_id = $1 and execution_id = $2`,
+const listIdsStatement: HotStatement = {
+  name: 'list-streamed-executions',
+  text: `select a.position::int, e.id
+    from unnest($1::uuid[], $2::text[]) with ordinality a (workspace_id, execution_id, position)
+      join executions e on e.workspace_id = a.workspace_id and e.execution_id = a.execution_id`,
 }
 
-export async function findStreamed(
+/** Their rows, in the order in which they were named; undefined for those there are not. */
+export async function listRowIds(
   database: Database,
-  workspaceId: string,
-  executionId: string,
-): Promise<StreamedExecution | undefined> {
-  const [row] = await database.hot<StreamedExecution>(findStreamedStatement, [workspaceId, executionId])
-  return row
+  named: readonly NamedExecution[],
+): Promise<(number | undefined)[]> {
+  const rows = await database.hot<{ position: number; id: number }>(listIdsStatement, [
+    named.map(({ workspaceId }) => workspaceId),
+    named.map(({ executionId }) => executionId),
+  ])
+  const byPosition = new Map(rows.map(({ position, id }) => [position, id]))
+  return named.map((_, index) => byPosition.get(index + 1))
 }
 
-const listLastStatement: HotStatement = {
-  name: 'list-last-sequences',
-  text: `select id, last_sequence as "lastSequence" from executions where id = any($1::bigint[])`,
+/** How far a log reaches, and whether that is its end. */
+export interface Reach {
+  readonly last: number
+  readonly ended: boolean
 }
 
-/** How far the logs of these executions reach; those that are gone are left out. */
-export async function listLastSequences(
+const listReachStatement: HotStatement = {
+  name: 'list-reach-of-logs',
+  text: `select id, last_sequence as last, status in ('completed', 'failed') as ended
+    from executions where id = any($1::bigint[])`,
+}
+
+/** Those that are gone are left out. */
+export async function listReach(
   database: Database,
   executionRowIds: readonly number[],
-): Promise<Map<number, number>> {
-  const rows = await database.hot<{ id: number; lastSequence: number }>(listLastStatement, [executionRowIds])
-  return new Map(rows.map(({ id, lastSequence }) => [id, lastSequence]))
+): Promise<Map<number, Reach>> {
+  const rows = await database.hot<Reach & { id: number }>(listReachStatement, [executionRowIds])
+  return new Map(rows.map((row) => [row.id, row]))
 }
 
 /** Makes the partitions that coming executions need; run it often enough that it stays ahead of them. */

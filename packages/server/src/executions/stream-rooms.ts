@@ -1,9 +1,10 @@
 import type { Database } from '../platform/database.ts'
+import { gather } from '../platform/gather.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { RedisLink } from '../platform/redis.ts'
-import { decodeNews, fitting, framesOf, reachOf } from './event-frames.ts'
+import { type DeltaNews, decodeNews, type EventNews, fitting, framesOf, reachOf } from './event-frames.ts'
 import { newsChannel } from './event-log.ts'
-import { listEvents, listLastSequences } from './event-store.ts'
+import { listEvents, listReach, type Reach } from './event-store.ts'
 import { createLanes } from './stream-lanes.ts'
 import { type Page, pageLength, type Reader } from './stream-reader.ts'
 
@@ -24,11 +25,23 @@ const roomsPerLook = 1000
 /** Of the pool's connections, so that many readers coming back at once leave the rest to requests. */
 const pagesAtOnce = 4
 
+type Hearing = Pick<Reader, 'hear' | 'hearDeltas' | 'learn' | 'end'>
+
+/** Somebody who is about to read: from when it was taken, no news is missed. */
+export interface Seat {
+  /** How far the log reaches, asked after news is heard; undefined when it is gone. */
+  reach(): Promise<Reach | undefined>
+  /** Has the reader read as far as the log reaches, by this and by what was heard meanwhile, and hear what comes. */
+  take(reader: Reader, last: number): void
+  leave(): void
+}
+
 /** The readers of this process by execution; those of one share a subscription. */
 export class Rooms {
   readonly #parts: Parts
-  readonly #rooms = new Map<number, { readers: Set<Reader>; leave: () => void }>()
+  readonly #rooms = new Map<number, { readers: Set<Hearing>; leave: () => void }>()
   readonly #inLane = createLanes(pagesAtOnce)
+  readonly #reachOf: (executionRowId: number) => Promise<Reach | undefined>
   #timer: NodeJS.Timeout | undefined
   #looking = false
   #unsureAt = Number.NEGATIVE_INFINITY
@@ -36,6 +49,10 @@ export class Rooms {
 
   constructor(parts: Parts) {
     this.#parts = parts
+    this.#reachOf = gather(async (ids: number[]) => {
+      const known = await listReach(parts.database, ids)
+      return ids.map((id) => known.get(id))
+    })
   }
 
   /** The next events of the log, as many as were asked for and fit a page. */
@@ -49,27 +66,35 @@ export class Rooms {
     })
   }
 
-  /**
-   * Resolves when the reader hears what is published and knows how far the log reached after that: in this
-   * order, or what is written in between would be missed.
-   */
-  async join(executionRowId: number, reader: Reader): Promise<void> {
+  /** News is heard first and the log looked at then: in this order, or what is written in between would be missed. */
+  enter(executionRowId: number): Seat {
     const room = this.#rooms.get(executionRowId) ?? this.#open(executionRowId)
-    room.readers.add(reader)
+    const noting = new Noting()
+    let own: Hearing = noting
+    room.readers.add(own)
     this.#timer ??= setInterval(() => this.#tick(), tickMs).unref()
-    await this.#parts.redis.subscribed()
-    await this.#look([executionRowId])
-  }
-
-  leave(executionRowId: number, reader: Reader): void {
-    const room = this.#rooms.get(executionRowId)
-    if (!room?.readers.delete(reader) || room.readers.size > 0) return
-    room.leave()
-    this.#rooms.delete(executionRowId)
+    return {
+      reach: async () => {
+        await this.#parts.redis.subscribed()
+        return this.#reachOf(executionRowId)
+      },
+      take: (reader, last) => {
+        room.readers.delete(own)
+        own = reader
+        room.readers.add(own)
+        if (noting.isEnded) reader.end()
+        else this.#watch(reader.learn(Math.max(noting.last, last)))
+      },
+      leave: () => {
+        if (!room.readers.delete(own) || room.readers.size > 0) return
+        room.leave()
+        if (this.#rooms.get(executionRowId) === room) this.#rooms.delete(executionRowId)
+      },
+    }
   }
 
   #open(executionRowId: number) {
-    const readers = new Set<Reader>()
+    const readers = new Set<Hearing>()
     const leave = this.#parts.redis.subscribe(newsChannel(executionRowId), (message) => {
       const news = decodeNews(message)
       const frames = Buffer.from(news.frames)
@@ -118,13 +143,33 @@ export class Rooms {
   }
 
   async #look(executionRowIds: readonly number[]): Promise<void> {
-    const known = await listLastSequences(this.#parts.database, executionRowIds)
+    const known = await listReach(this.#parts.database, executionRowIds)
     for (const id of executionRowIds) {
-      const last = known.get(id)
+      const reach = known.get(id)
       for (const reader of this.#rooms.get(id)?.readers ?? []) {
-        if (last === undefined) reader.end()
-        else this.#watch(reader.learn(last))
+        if (reach === undefined) reader.end()
+        else this.#watch(reader.learn(reach.last))
       }
     }
+  }
+}
+
+/** Stands in for a reader until it is known from where it reads: what it hears of is found in the log. */
+class Noting implements Hearing {
+  last = 0
+  isEnded = false
+
+  hear({ last }: EventNews): undefined {
+    this.learn(last)
+  }
+
+  hearDeltas(_news: DeltaNews): undefined {}
+
+  learn(last: number): undefined {
+    this.last = Math.max(this.last, last)
+  }
+
+  end(): void {
+    this.isEnded = true
   }
 }

@@ -3,15 +3,18 @@ import type { Deps } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { RawCall, RawRoute } from '../http/raw-route.ts'
 import { type Bearer, signNote, verifyNote } from '../http/signed-url.ts'
-import { EventStreamHolder } from '../http/sse.ts'
+import { type EventStream, EventStreamHolder } from '../http/sse.ts'
 import type { Live } from '../live/live.ts'
 import type { Config } from '../platform/config.ts'
-import { findStreamed } from './event-store.ts'
+import { ExpiringCache } from '../platform/expiring-cache.ts'
+import { gather } from '../platform/gather.ts'
+import { listRowIds } from './event-store.ts'
 import { Reader } from './stream-reader.ts'
 import { Rooms } from './stream-rooms.ts'
 
 type Parts = Pick<Deps, 'config' | 'database' | 'logger' | 'metrics' | 'redis' | 'stopping'>
 
+const rememberedMs = 10 * 60_000
 const streamPath = '/api/v1/executions/:executionId/stream'
 
 /** A note opens the stream of one execution and no other. */
@@ -42,6 +45,8 @@ export class EventStreams {
   readonly #live: Live
   readonly #holder: EventStreamHolder
   readonly #rooms: Rooms
+  readonly #rowIds = new ExpiringCache<number>(20_000)
+  readonly #lookUp: (named: { workspaceId: string; executionId: string }) => Promise<number | undefined>
   /** Opened by a signed address. */
   readonly route: RawRoute
   /** The same, for a client that sends its credential and asks the path it was told for events. */
@@ -52,6 +57,7 @@ export class EventStreams {
     this.#live = live
     this.#holder = new EventStreamHolder(parts.metrics, options)
     this.#rooms = new Rooms(parts)
+    this.#lookUp = gather((named) => listRowIds(parts.database, named))
     this.route = {
       name: 'streamExecution',
       method: 'GET',
@@ -82,36 +88,57 @@ export class EventStreams {
   }
 
   async #open(call: RawCall, bearer: Bearer | undefined): Promise<void> {
-    const { database, stopping } = this.#parts
+    const { stopping } = this.#parts
     const executionId = call.params['executionId'] ?? ''
     if (!bearer) throw refusal()
     const after = readPosition(call)
     if (this.#holder.closing || stopping.aborted) {
       throw new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
     }
-    const execution = await findStreamed(database, bearer.workspaceId, executionId)
-    if (!execution) throw new ApiError('NOT_FOUND')
-    let reader: Reader | undefined
     const { kind, credentialId, userId, workspaceId } = bearer
-    const held = await this.#live.holdStream({ kind, credentialId, userId, workspaceId }, () => reader?.end())
-    if (!held || call.response.destroyed) {
-      held?.release()
-      throw refusal()
-    }
-    const { id, lastSequence, ended } = execution
-    const stream = this.#holder.open(call, () => {
-      held.release()
-      if (reader) this.#rooms.leave(id, reader)
+    const id = await this.#findRowId(workspaceId, executionId)
+    if (id === undefined) throw new ApiError('NOT_FOUND')
+    let isOver = false
+    let stream: EventStream | undefined
+    const held = await this.#live.holdStream({ kind, credentialId, userId, workspaceId }, () => {
+      isOver = true
+      stream?.end()
     })
-    if (ended && after >= lastSequence) return stream.end()
-    reader = new Reader({
+    if (!held) throw refusal()
+    const seat = this.#rooms.enter(id)
+    const leave = () => {
+      held.release()
+      seat.leave()
+    }
+    const reach = await seat.reach().catch((error: unknown) => {
+      leave()
+      throw error
+    })
+    if (!reach || isOver || call.response.destroyed) {
+      leave()
+      throw reach ? refusal() : new ApiError('NOT_FOUND')
+    }
+    stream = this.#holder.open(call, leave)
+    if (reach.ended && after >= reach.last) return stream.end()
+    const reader = new Reader({
       stream,
       readPage: (from, most) => this.#rooms.readPage(id, from, most),
       deltas: call.query.get('deltas') === '1',
       // Who claims to have seen more than there is would otherwise wait for ever.
-      after: Math.min(after, lastSequence),
+      after: Math.min(after, reach.last),
     })
-    await this.#rooms.join(id, reader)
+    seat.take(reader, reach.last)
+  }
+
+  /** Which row an execution has never changes, so who comes back costs no look at it. */
+  async #findRowId(workspaceId: string, executionId: string): Promise<number | undefined> {
+    const name = `${workspaceId} ${executionId}`
+    const known = this.#rowIds.get(name)
+    if (known !== undefined) return known
+    const started = performance.now()
+    const id = await this.#lookUp({ workspaceId, executionId })
+    if (id !== undefined) this.#rowIds.set(name, id, started, rememberedMs)
+    return id
   }
 }
 

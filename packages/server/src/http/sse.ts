@@ -4,12 +4,17 @@ import type { RawCall } from './raw-route.ts'
 const slots = 15
 const beatEveryMs = 15_000
 const closeWithinMs = 1000
-/** Spread, so that the readers of a process that stops do not all come back at one moment. */
+/** Spread, so that the readers of a process that stops, or is gone, do not all come back at one moment. */
 const retryMs = { least: 500, most: 2500 }
 const heartbeat = ': heartbeat\n\n'
 
 // A reader that goes away in the middle of a write is no failure of ours.
 const ignore = () => {}
+
+function comeBackLater(): string {
+  const ms = retryMs.least + Math.floor(Math.random() * (retryMs.most - retryMs.least))
+  return `retry: ${ms}\n\n`
+}
 
 /** An answer of server-sent events that stays open. */
 export class EventStream {
@@ -49,8 +54,7 @@ export class EventStream {
 
   /** Ends it so that its reader comes back, to another process if this one stops. */
   restart(): void {
-    const ms = retryMs.least + Math.floor(Math.random() * (retryMs.most - retryMs.least))
-    if (this.write(`retry: ${ms}\n\n`)) this.end()
+    if (this.write(comeBackLater())) this.end()
     else this.drop('restarting')
   }
 
@@ -123,7 +127,8 @@ export class EventStreamHolder {
     })
     // By itself: Node keeps the head as long as the answer, and only what was sent as it is loses its many pieces.
     response.flushHeaders()
-    stream.write(': open\n\n')
+    // Also told at once: a process that is killed says nothing any more.
+    stream.write(`: open\n\n${comeBackLater()}`)
     return stream
   }
 

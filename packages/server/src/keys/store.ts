@@ -1,6 +1,6 @@
 import { type SqlBool, sql } from 'kysely'
 import { now, secondsFromNow } from '../platform/clock.ts'
-import type { Db, HotStatement, Tx } from '../platform/database.ts'
+import type { Database, Db, HotStatement, Tx } from '../platform/database.ts'
 import type { Mode } from '../platform/tables.ts'
 
 /** A key that exists: not revoked, its owner still a member, and if it was paired, claimed or still claimable. */
@@ -41,16 +41,17 @@ export const findBySecretStatement: HotStatement = {
            and (s.expires_at is null or s.expires_at > guild_now())`,
 }
 
+const findLiveStatement: HotStatement = {
+  name: 'find-live-keys',
+  text: `select k.id from api_keys k
+      join workspace_members m on m.workspace_id = k.workspace_id and m.user_id = k.user_id
+    where k.id = any($1::bigint[]) and k.revoked_at is null and k.claim_before is null
+      and (k.expires_at is null or k.expires_at > guild_now())`,
+}
+
 /** Which of these keys are good now. Their secrets are not asked: a key that is good has one. */
-export async function findLiveKeys(db: Db, ids: readonly number[]): Promise<number[]> {
-  const rows = await db
-    .selectFrom('api_keys')
-    .select('id')
-    .where(sql<SqlBool>`id = any(${ids}::bigint[])`)
-    .where('claim_before', 'is', null)
-    .where(sql<SqlBool>`(expires_at is null or expires_at > guild_now())`)
-    .where(exists)
-    .execute()
+export async function findLiveKeys(database: Database, ids: readonly number[]): Promise<number[]> {
+  const rows = await database.hot<{ id: number }>(findLiveStatement, [ids])
   return rows.map(({ id }) => id)
 }
 

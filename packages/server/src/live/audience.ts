@@ -1,9 +1,13 @@
 import type { Principal } from '../http/principal.ts'
 import type { Bearer } from '../http/signed-url.ts'
 import type { Admission, OpenSocket } from '../http/socket.ts'
+import { ExpiringCache } from '../platform/expiring-cache.ts'
+import { gather } from '../platform/gather.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import type { Channels } from './channels.ts'
 import { Hall, type Listener } from './hall.ts'
+
+const believedForMs = 900
 
 type Asked = Pick<Principal, 'credentialId' | 'workspaceId'>
 
@@ -28,9 +32,17 @@ export class Audience {
   readonly #options: AudienceOptions
   readonly #byCredential = new Map<string, Set<Listener>>()
   readonly #halls = new Map<string, { hall: Hall; leave: () => void }>()
+  /** Credentials that were found good a moment ago, by name and workspace. */
+  readonly #good = new ExpiringCache<true>(20_000)
+  readonly #askForOne: (listener: Listener) => Promise<boolean>
+  #forgotten = 0
 
   constructor(options: AudienceOptions) {
     this.#options = options
+    this.#askForOne = gather(async (listeners) => {
+      const good = await this.check(listeners)
+      return listeners.map((listener) => good.has(listener))
+    })
   }
 
   get size(): number {
@@ -58,6 +70,27 @@ export class Audience {
       opened: (socket) => this.#open(listener, socket),
       closed: () => this.#remove(listener),
     }
+  }
+
+  /**
+   * Whether the one who comes in may stay. A credential is believed for a moment, as requests believe it, and many who
+   * come at once are asked for together.
+   */
+  async admit(listener: Listener): Promise<boolean> {
+    const name = `${listener.note.kind} ${nameOf(listener.note)}`
+    if (this.#good.get(name)) return !listener.ended
+    const started = performance.now()
+    const forgotten = this.#forgotten
+    const isGood = await this.#askForOne(listener)
+    // Word of an end that came meanwhile may be about this very answer.
+    if (isGood && forgotten === this.#forgotten) this.#good.set(name, true, started, believedForMs)
+    return isGood && !listener.ended
+  }
+
+  /** Word that some credentials may have ended: nobody is believed any more for having been good before. */
+  forget(): void {
+    this.#forgotten++
+    this.#good.deleteWhere(() => true)
   }
 
   /** Ends those whose credential is not good any more; gives the ones that are. */

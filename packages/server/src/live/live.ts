@@ -142,8 +142,10 @@ export class Live {
     const { listener, opened, closed } = this.#streams.expect(bearer)
     this.#streamRecheck.start()
     try {
-      const good = await this.#streams.check([listener])
-      if (good.size === 0 || listener.ended) return undefined
+      if (!(await this.#streams.admit(listener))) {
+        closed()
+        return undefined
+      }
     } catch (error) {
       closed()
       throw error
@@ -166,12 +168,12 @@ export class Live {
     try {
       const [claimed, good] = await Promise.all([
         store.claimAddress(database.db, note.id, new Date(note.expiresAt)),
-        this.#audience.check([admission.listener]),
+        this.#audience.admit(admission.listener),
         // So that all that is published after the client's `open` reaches it.
         redis.subscribed(),
       ])
       this.#spent.set(note.id, true, performance.now(), socketUrlLifetimeMs)
-      if (!claimed || good.size === 0) throw refusal()
+      if (!claimed || !good) throw refusal()
       return admission
     } catch (error) {
       admission.closed()

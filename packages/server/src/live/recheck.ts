@@ -39,6 +39,7 @@ export class Recheck {
   }
 
   ask(matches: (listener: Listener) => boolean, credential?: string): void {
+    this.#audience.forget()
     for (const listener of this.#audience.listeners(credential)) {
       if (matches(listener)) this.#due.add(listener)
     }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { now, secondsFromNow } from '../platform/clock.ts'
-import type { Db, HotStatement, Tx } from '../platform/database.ts'
+import type { Database, Db, HotStatement, Tx } from '../platform/database.ts'
 import type { Mode } from '../platform/tables.ts'
 
 const grantModel = 'Grant'
@@ -195,20 +195,22 @@ export const findByTokenStatement: HotStatement = {
          where t.model = 'AccessToken' and t.id_hash = $1 and t.expires_at > guild_now()`,
 }
 
-/** Which of these grants have a token that is good, for a person who is a member there. */
-export async function findLiveGrants(
-  db: Db,
-  asked: readonly { credentialId: number; workspaceId: string }[],
-): Promise<{ credentialId: number; workspaceId: string }[]> {
-  const ids = asked.map(({ credentialId }) => credentialId)
-  const { rows } = await sql<{ credentialId: number; workspaceId: string }>`
-    select g.id as "credentialId", g.workspace_id as "workspaceId"
+const findLiveStatement: HotStatement = {
+  name: 'find-live-grants',
+  text: `select g.id as "credentialId", g.workspace_id as "workspaceId"
     from oauth_records g
       join workspace_members m on m.workspace_id = g.workspace_id and m.user_id = g.user_id
-    where g.id = any(${ids}::bigint[]) and g.model = ${grantModel} and g.expires_at > guild_now()
+    where g.id = any($1::bigint[]) and g.model = 'Grant' and g.expires_at > guild_now()
       and exists (select 1 from oauth_records t
-        where t.grant_id = g.grant_id and t.model = 'AccessToken' and t.expires_at > guild_now())`.execute(db)
-  return rows
+        where t.grant_id = g.grant_id and t.model = 'AccessToken' and t.expires_at > guild_now())`,
+}
+
+/** Which of these grants have a token that is good, for a person who is a member there. */
+export async function findLiveGrants(
+  database: Database,
+  asked: readonly { credentialId: number; workspaceId: string }[],
+): Promise<{ credentialId: number; workspaceId: string }[]> {
+  return database.hot(findLiveStatement, [asked.map(({ credentialId }) => credentialId)])
 }
 
 export async function deleteEndedRecords(db: Db): Promise<number> {

@@ -3,7 +3,7 @@ import type { Live } from '../live/live.ts'
 import type { Logger } from '../platform/logger.ts'
 import { runChannel } from './announce.ts'
 import { type ReadParts, type ReadRun, readRun } from './read.ts'
-import { listVersions } from './read-store.ts'
+import { findVersion, listVersions } from './read-store.ts'
 
 const lookEveryMs = 1000
 const canceledStaysMs = 30_000
@@ -20,6 +20,14 @@ interface Frame {
   /** As bytes: a text would be held twice for each reader that does not take it. */
   readonly bytes: Buffer
 }
+
+/** `version` is null while the run is not shown yet. */
+interface FoundRun {
+  readonly version: number | null
+  readonly run?: ReadRun
+}
+
+type Versions = ReadonlyMap<string, number | null>
 
 interface Reader {
   readonly stream: EventStream
@@ -53,14 +61,22 @@ export class RunRooms {
     this.#parts = parts
   }
 
-  /** The run as it was at `version` or later. Gives what takes the reader away again. */
-  join(run: { workspaceId: string; runId: string; version: number | null }, stream: EventStream): () => void {
-    const { workspaceId, runId, version } = run
+  /** One statement: the run's version where others read it already and what they are told will do, or else the run. */
+  async find(workspaceId: string, runId: string): Promise<FoundRun | undefined> {
+    const { database } = this.#parts
+    const isRead = this.#rooms.get(runId)?.latest !== undefined
+    const run = isRead ? undefined : await readRun(this.#parts, workspaceId, runId)
+    return run ? { version: run.version, run } : findVersion(database, workspaceId, runId)
+  }
+
+  /** From the run as it was found on. Gives what takes the reader away again. */
+  join(workspaceId: string, runId: string, found: FoundRun, stream: EventStream): () => void {
     const room = this.#rooms.get(runId) ?? this.#open(workspaceId, runId)
-    const reader: Reader = { stream, seen: (version ?? 1) - 1, isWriting: false }
+    const reader: Reader = { stream, seen: (found.version ?? 1) - 1, isWriting: false }
     room.readers.add(reader)
     this.#timer ??= setInterval(() => void this.#lookAtAll(), lookEveryMs).unref()
-    void this.#look([runId])
+    if (found.run) this.#tell(room, found.run)
+    void this.#learnAll([runId], new Map([[runId, found.version]]))
     return () => {
       room.readers.delete(reader)
       if (room.readers.size > 0 || this.#rooms.get(runId) !== room) return
@@ -97,8 +113,12 @@ export class RunRooms {
   }
 
   async #look(runIds: readonly string[]): Promise<void> {
+    await this.#learnAll(runIds, listVersions(this.#parts.database, runIds))
+  }
+
+  async #learnAll(runIds: readonly string[], known: Versions | Promise<Versions>): Promise<void> {
     try {
-      const versions = await listVersions(this.#parts.database, runIds)
+      const versions = await known
       await Promise.all(runIds.map((runId) => this.#learn(runId, versions.get(runId))))
     } catch (error) {
       this.#parts.logger.warn({ err: error }, 'runs not looked at; they are again shortly')
@@ -121,14 +141,23 @@ export class RunRooms {
       while (room.known > (room.latest?.version ?? 0)) {
         const found = await readRun(this.#parts, room.workspaceId, runId)
         if (!found) return
-        room.latest = frameOf(found)
-        room.known = Math.max(room.known, found.version)
-        this.#serveAll(room)
+        this.#tell(room, found)
       }
     } finally {
       room.isReading = false
     }
     this.#serveAll(room)
+  }
+
+  #tell(room: Room, found: ReadRun): void {
+    if (found.version > (room.latest?.version ?? 0)) room.latest = frameOf(found)
+    room.known = Math.max(room.known, found.version)
+    this.#serveAll(room)
+  }
+
+  /** Word of a change may have come before anybody was there to hear it. */
+  look(runId: string): void {
+    void this.#look([runId])
   }
 
   #serveAll(room: Room): void {

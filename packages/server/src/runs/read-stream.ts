@@ -1,10 +1,10 @@
 import { runStreamRoutes } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import type { RawCall, RawRoute } from '../http/raw-route.ts'
-import { EventStreamHolder } from '../http/sse.ts'
+import { type EventStream, EventStreamHolder } from '../http/sse.ts'
 import type { Metrics } from '../platform/metrics.ts'
+import { runChannel } from './announce.ts'
 import { type RoomParts, RunRooms } from './read-rooms.ts'
-import { findVersion } from './read-store.ts'
 
 type Parts = RoomParts & { readonly metrics: Metrics; readonly stopping: AbortSignal }
 
@@ -26,8 +26,12 @@ export function runStreamRoute(parts: Parts): RawRoute {
   }
 }
 
+/**
+ * The credential is asked for first and the run read last, so that the one read is of the run as it is when the stream
+ * begins; word of a change that comes in between is kept.
+ */
 async function openStream(
-  { database, live, stopping }: Parts,
+  { live, stopping }: Parts,
   holder: EventStreamHolder,
   rooms: RunRooms,
   call: RawCall,
@@ -37,17 +41,32 @@ async function openStream(
   if (!principal) throw new ApiError('UNAUTHORIZED')
   if (holder.closing || stopping.aborted) throw new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
   const { kind, credentialId, userId, workspaceId } = principal
-  const found = await findVersion(database, workspaceId, runId)
-  if (!found) throw new ApiError('NOT_FOUND')
-  const held = await live.holdStream({ kind, credentialId, userId, workspaceId }, () => response.end())
-  if (!held || response.destroyed) {
-    held?.release()
-    throw new ApiError('UNAUTHORIZED')
-  }
-  let leave: (() => void) | undefined
-  const stream = holder.open(call, () => {
-    held.release()
-    leave?.()
+  let isOver = false
+  let stream: EventStream | undefined
+  const held = await live.holdStream({ kind, credentialId, userId, workspaceId }, () => {
+    isOver = true
+    stream?.end()
   })
-  leave = rooms.join({ workspaceId, runId, version: found.version }, stream)
+  if (!held) throw new ApiError('UNAUTHORIZED')
+  let isOld = false
+  const stopListening = live.listen(runChannel(runId), () => {
+    isOld = true
+  })
+  try {
+    const found = await rooms.find(workspaceId, runId)
+    if (!found) throw new ApiError('NOT_FOUND')
+    if (isOver || response.destroyed) throw new ApiError('UNAUTHORIZED')
+    let leave: (() => void) | undefined
+    stream = holder.open(call, () => {
+      held.release()
+      leave?.()
+    })
+    leave = rooms.join(workspaceId, runId, found, stream)
+    if (isOld) rooms.look(runId)
+  } catch (error) {
+    held.release()
+    throw error
+  } finally {
+    stopListening()
+  }
 }

@@ -1,6 +1,5 @@
-import { sql } from 'kysely'
 import { now, secondsAgo, secondsFromNow } from '../platform/clock.ts'
-import type { Db, HotStatement, Tx } from '../platform/database.ts'
+import type { Database, Db, HotStatement, Tx } from '../platform/database.ts'
 import type { Mode } from '../platform/tables.ts'
 
 export interface AuthenticatedSession {
@@ -56,19 +55,23 @@ export async function findFreshSession(db: Db, sessionId: number, seconds: numbe
     .executeTakeFirst()
 }
 
+const findLiveStatement: HotStatement = {
+  name: 'find-live-sessions',
+  text: `select s.id as "credentialId", m.workspace_id as "workspaceId"
+    from unnest($1::bigint[], $2::uuid[]) as asked (id, workspace_id)
+      join sessions s on s.id = asked.id and s.expires_at > guild_now()
+      join workspace_members m on m.workspace_id = asked.workspace_id and m.user_id = s.user_id`,
+}
+
 /** Which of these sessions are good now and their person a member of the workspace named with them. */
 export async function findLiveSessions(
-  db: Db,
+  database: Database,
   asked: readonly { credentialId: number; workspaceId: string }[],
 ): Promise<{ credentialId: number; workspaceId: string }[]> {
-  const ids = asked.map(({ credentialId }) => credentialId)
-  const workspaceIds = asked.map(({ workspaceId }) => workspaceId)
-  const { rows } = await sql<{ credentialId: number; workspaceId: string }>`
-    select s.id as "credentialId", m.workspace_id as "workspaceId"
-    from unnest(${ids}::bigint[], ${workspaceIds}::uuid[]) as asked (id, workspace_id)
-      join sessions s on s.id = asked.id and s.expires_at > guild_now()
-      join workspace_members m on m.workspace_id = asked.workspace_id and m.user_id = s.user_id`.execute(db)
-  return rows
+  return database.hot(findLiveStatement, [
+    asked.map(({ credentialId }) => credentialId),
+    asked.map(({ workspaceId }) => workspaceId),
+  ])
 }
 
 export async function renewSession(db: Db, sessionId: number, lifetimeSeconds: number): Promise<void> {
