@@ -89,8 +89,8 @@ async function recordsOf({ client }: { client: pg.Client }): Promise<string[]> {
     row
       .replace(uuids, (uuid) => (known.has(uuid) ? uuid : '<uuid>'))
       .replace(/\b[A-HJ-NP-Z2-9]{4}-[A-HJ-NP-Z2-9]{4}\b/g, '<code>')
-      .replace(/app_[A-Za-z0-9]{20}/g, '<app>')
-      .replace(/"id": "[A-Za-z0-9_-]{22,}", "name": "(Phone|Passkey)"/g, '<passkey>')
+      .replace(/app_[A-Za-z0-9]{20}|workflow_[0-9a-f]{40}/g, '<id>')
+      .replace(/"id": "[A-Za-z0-9_-]{22}"/g, '<id>')
   return Object.entries(dump).flatMap(([table, rows]) => rows.map((row) => `${table} ${alike(row)}`))
 }
 

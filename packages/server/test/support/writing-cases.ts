@@ -26,13 +26,16 @@ export interface WritingCall {
 /** Where cases are played. Two stages that play the same cases come to the same records. */
 export interface Stage {
   readonly house: House
+  /** In every text that somebody writes here, so that it is known wherever it shows. */
+  readonly mark: string
   newPerson(mode?: string): Promise<Person>
 }
 
-export function stageIn(house: House, name: string): Stage {
+export function stageIn(house: House, name: string, mark = 'text'): Stage {
   let people = 0
   return {
     house,
+    mark,
     newPerson: (mode = 'basedmode') => house.newPerson({ mode, email: `${name}-${++people}@cases.test` }),
   }
 }
@@ -70,18 +73,22 @@ export function send({ house }: Stage, route: Route, call: WritingCall, query = 
   })
 }
 
-const skillText = (description: string) => `---\nname: writer\ndescription: ${description}\n---\nWrite.\n`
+const skillText = ({ mark }: Stage) => `---\nname: writer\ndescription: Writes ${mark}.\n---\nWrite.\n`
+const base64 = (text: string) => Buffer.from(text).toString('base64')
 const question = { kind: 'question', question: 'Go?' }
-const asking = definitionOf('asking', [{ type: 'tool', id: 'ask', toolId: 'ask-human' }])
-const action = {
-  summary: 'Do it',
+const askingOf = ({ mark }: Stage) => ({
+  ...definitionOf('asking', [{ type: 'tool', id: 'ask', toolId: 'ask-human' }]),
+  description: mark,
+})
+const actionOf = ({ mark }: Stage) => ({
+  summary: mark,
   tool: 'tool',
   args: { any: { thing: 1 } },
   diff: '-a\n+b',
   target: 'that',
   estimatedCost: 1,
   request: { method: 'POST', path: '/api/v1/agents', bodySha256: 'a'.repeat(64) },
-}
+})
 
 async function did(promise: Promise<Answer>) {
   const answer = await promise
@@ -96,7 +103,7 @@ const by =
 
 async function newSkill(stage: Stage, person: Person): Promise<string> {
   const call = by(stage, person)
-  const files = [{ path: 'SKILL.md', content: skillText('Writes.') }]
+  const files = [{ path: 'SKILL.md', content: skillText(stage) }]
   const { id } = await call('POST', '/artifacts', { type: 'skill', files })
   await call('POST', '/skills/writer/install', { artifactId: id })
   return id
@@ -104,12 +111,12 @@ async function newSkill(stage: Stage, person: Person): Promise<string> {
 
 async function newExecution(stage: Stage, person: Person): Promise<string> {
   await newSkill(stage, person)
-  return (await by(stage, person)('POST', '/executions', { skill_slug: 'writer', input: 'go' })).id
+  return (await by(stage, person)('POST', '/executions', { skill_slug: 'writer', input: stage.mark })).id
 }
 
 async function newRun(stage: Stage, person: Person): Promise<string> {
   const call = by(stage, person)
-  await call('POST', '/workflows/asking/install', { definition: asking })
+  await call('POST', '/workflows/asking/install', { definition: askingOf(stage) })
   return (await call('POST', '/workflows/asking/launch', { inputs: {} })).runId
 }
 
@@ -164,7 +171,7 @@ async function newConsent(stage: Stage, person: Person, requestedScopes: string[
 async function newPermission(stage: Stage, person: Person): Promise<string> {
   const { secret } = await stage.house.newKey(person, { scopes: ['agent:list'] })
   // A key with scopes of its own waits for nobody.
-  const body = { scope: 'profile:read', reason: 'because' }
+  const body = { scope: 'profile:read', reason: stage.mark }
   await activate(stage, person, secret)
   return (await did(stage.house.call('POST', '/api/v1/agents/request-permission', { key: secret, body })))
     .request_id
@@ -178,7 +185,7 @@ async function activate(stage: Stage, person: Person, key: string): Promise<void
 }
 
 async function newOAuthClient(stage: Stage, person: Person): Promise<string> {
-  const body = { name: 'App', redirect_uris: ['https://app.example/cb'] }
+  const body = { name: stage.mark, redirect_uris: ['https://app.example/cb'] }
   return (await by(stage, person)('POST', '/oauth/clients', body)).client_id
 }
 
@@ -205,7 +212,7 @@ const cases: Record<string, Make> = {
     body: { email: (await newPerson()).email, mode: 'paygmode' },
   }),
   signOut: asPerson(async () => ({})),
-  createWorkspace: asPerson(async () => ({ body: { name: 'Team' } })),
+  createWorkspace: asPerson(async ({ mark }) => ({ body: { name: mark } })),
   setCurrentWorkspace: asPerson(async ({ house }, person) => ({
     body: { workspaceId: await house.newTeam(person) },
   })),
@@ -218,18 +225,18 @@ const cases: Record<string, Make> = {
     const team = await newTeamWith(stage.house, person, member)
     return { params: { userId: member.userId }, headers: { 'x-workspace-id': team } }
   }),
-  createKey: asPerson(async () => ({
+  createKey: asPerson(async ({ mark }) => ({
     body: {
-      label: 'Key',
+      label: mark,
       access: 'declared',
       scopes: ['agent:list'],
       expiresAt: '2040-01-01T00:00:00Z',
       spendLimit: 5,
     },
   })),
-  updateKey: asPerson(async ({ house }, person) => ({
+  updateKey: asPerson(async ({ house, mark }, person) => ({
     params: { id: String((await house.newKey(person)).id) },
-    body: { label: 'Other', expiresAt: '2040-01-01T00:00:00Z', spendLimit: 5 },
+    body: { label: mark, expiresAt: '2040-01-01T00:00:00Z', spendLimit: 5 },
   })),
   rotateKey: asPerson(async ({ house }, person) => ({
     params: { id: String((await house.newKey(person)).id) },
@@ -247,7 +254,7 @@ const cases: Record<string, Make> = {
   createPasskey: asPerson(async (stage, person) => {
     const { registration } = await by(stage, person)('POST', '/passkeys/options')
     const credential = createAuthenticator({ origin: houseOrigin }).register(registration)
-    return { body: { name: 'Phone', credential } }
+    return { body: { name: stage.mark, credential } }
   }),
   removePasskey: asPerson(async ({ house }, person) => {
     const { authenticator, id } = await givePasskey(house, person)
@@ -260,13 +267,13 @@ const cases: Record<string, Make> = {
     body: { code: (await house.newCode()).userCode, access: 'declared' },
   })),
   denyActivation: asPerson(async ({ house }) => ({ body: { code: (await house.newCode()).userCode } })),
-  createArtifact: asPerson(async () => ({
+  createArtifact: asPerson(async ({ mark }) => ({
     body: {
       type: 'file',
       slug: 'file',
-      name: 'File',
-      description: 'A file',
-      files: [{ path: 'a.txt', content: 'text', encoding: 'utf8' }],
+      name: mark,
+      description: mark,
+      files: [{ path: 'a.txt', content: mark, encoding: 'utf8' }],
     },
   })),
   deleteArtifact: asPerson(async (stage, person) => ({ params: { id: await newSkill(stage, person) } })),
@@ -280,8 +287,8 @@ const cases: Record<string, Make> = {
     params: { slug: 'other' },
     body: {
       artifactId: await newSkill(stage, person),
-      name: 'Other',
-      description: 'Of another name',
+      name: stage.mark,
+      description: stage.mark,
       category: 'writing',
     },
   })),
@@ -293,12 +300,12 @@ const cases: Record<string, Make> = {
     await newSkill(stage, person)
     return { params: { slug: 'writer', versionNumber: '1' } }
   }),
-  install: asPerson(async ({ house }, { workspaceId }) => {
-    const { storage } = house.deps.config
+  install: asPerson(async (stage, { workspaceId }) => {
+    const { storage } = stage.house.deps.config
     if (storage.kind !== 'directory') throw new Error('expected a folder')
     const imports = join(storage.path, 'imports', workspaceId)
     await mkdir(imports, { recursive: true })
-    const archive = await makeTarGz([{ name: 'writer/SKILL.md', content: skillText('Imported.') }])
+    const archive = await makeTarGz([{ name: 'writer/SKILL.md', content: skillText(stage) }])
     await writeFile(join(imports, 'writer.tar.gz'), archive)
     return {
       body: {
@@ -306,7 +313,7 @@ const cases: Record<string, Make> = {
         kind: 'skill',
         slug: 'imported',
         name: 'Imported',
-        description: 'From the folder',
+        description: stage.mark,
         category: 'writing',
       },
     }
@@ -316,8 +323,8 @@ const cases: Record<string, Make> = {
     return {
       params: { slug: 'writer' },
       body: {
-        input: 'go',
-        attachments: [{ name: 'a.txt', mimeType: 'text/plain', data: 'YQ==' }],
+        input: stage.mark,
+        attachments: [{ name: 'a.txt', mimeType: 'text/plain', data: base64(stage.mark) }],
         connector: { any: { thing: 1 } },
         maxCost: 60,
         source: 'case',
@@ -329,33 +336,33 @@ const cases: Record<string, Make> = {
     body: {
       remixOf: await newExecution(stage, person),
       skill_slug: 'writer',
-      input: 'go',
+      input: stage.mark,
       source: 'case',
       interface: 'test',
       maxCost: 60,
-      attachments: [{ name: 'a.txt', data: 'YQ==' }],
+      attachments: [{ name: 'a.txt', data: base64(stage.mark) }],
     },
   })),
   postExecutionEvents: asPerson(async (stage, person) => ({
     params: { executionId: await newExecution(stage, person) },
     body: {
-      events: [{ type: 'user.message', content: [{ type: 'text', text: 'and more' }] }],
+      events: [{ type: 'user.message', content: [{ type: 'text', text: stage.mark }] }],
       ifBusy: 'queue',
       maxCost: 60,
     },
   })),
   rerunExecution: asPerson(async (stage, person) => ({
     params: { executionId: await newExecution(stage, person) },
-    body: { input: 'again', maxCost: 60 },
+    body: { input: stage.mark, maxCost: 60 },
   })),
   cancelExecution: asPerson(async (stage, person) => ({
     params: { executionId: await newExecution(stage, person) },
   })),
-  createAgent: asPerson(async () => ({
+  createAgent: asPerson(async ({ mark }) => ({
     body: {
       slug: 'helper',
-      name: 'Helper',
-      description: 'Helps',
+      name: mark,
+      description: mark,
       instructions: 'Help.',
       model: null,
       tools: ['ask-human'],
@@ -367,17 +374,20 @@ const cases: Record<string, Make> = {
     await by(stage, person)('POST', '/agents', { slug: 'helper' })
     return {
       params: { agentId: 'helper' },
-      body: { name: 'Other', description: 'Helps', instructions: 'Help.', tools: [], skills: ['a'] },
+      body: { name: stage.mark, description: stage.mark, instructions: 'Help.', tools: [], skills: ['a'] },
     }
   }),
   deleteAgent: asPerson(async (stage, person) => {
     await by(stage, person)('POST', '/agents', { slug: 'helper' })
     return { params: { agentId: 'helper' } }
   }),
-  validateWorkflow: asPerson(async () => ({ body: asking })),
-  installWorkflow: asPerson(async () => ({ params: { slug: 'asking' }, body: { definition: asking } })),
+  validateWorkflow: asPerson(async (stage) => ({ body: askingOf(stage) })),
+  installWorkflow: asPerson(async (stage) => ({
+    params: { slug: 'asking' },
+    body: { definition: askingOf(stage) },
+  })),
   installWorkflowFromArtifact: asPerson(async (stage, person) => {
-    const files = [{ path: 'workflow.json', content: JSON.stringify(asking) }]
+    const files = [{ path: 'workflow.json', content: JSON.stringify(askingOf(stage)) }]
     const { id } = await by(stage, person)('POST', '/artifacts', { type: 'workflow', files })
     return { body: { artifactId: id } }
   }),
@@ -406,8 +416,8 @@ const cases: Record<string, Make> = {
   deleteWorkflowQueueJob: asPerson(async (stage, person) => ({
     params: { runId: await newRun(stage, person) },
   })),
-  updateProfile: asPerson(async () => ({
-    body: { name: 'Name', bio: 'About', timezone: 'Europe/Berlin', facts: { likes: 'tea' } },
+  updateProfile: asPerson(async ({ mark }) => ({
+    body: { name: mark, bio: mark, timezone: 'Europe/Berlin', facts: { likes: mark } },
   })),
   storeProviderKey: asPerson(
     async () => ({
@@ -433,12 +443,15 @@ const cases: Record<string, Make> = {
   })),
   denyConsent: asPerson(async (stage, person) => ({
     params: { consentId: (await newConsent(stage, person, ['agent:list'])).consent_id },
-    body: { reason: 'no' },
+    body: { reason: stage.mark },
   })),
   requestPermission: asPerson(async (stage, person) => {
     const { secret: key } = await stage.house.newKey(person, { scopes: ['agent:list'] })
     await activate(stage, person, key)
-    return { key, body: { scope: 'profile:read', mode: 'session', reason: 'because', action } }
+    return {
+      key,
+      body: { scope: 'profile:read', mode: 'session', reason: stage.mark, action: actionOf(stage) },
+    }
   }),
   approvePermission: asPerson(async (stage, person) => ({
     params: { requestId: await newPermission(stage, person) },
@@ -446,7 +459,7 @@ const cases: Record<string, Make> = {
   })),
   denyPermission: asPerson(async (stage, person) => ({
     params: { requestId: await newPermission(stage, person) },
-    body: { reason: 'no' },
+    body: { reason: stage.mark },
   })),
   removeScope: asPerson(async (stage, person) => {
     const { id, secret } = await stage.house.newKey(person, { scopes: ['agent:list'] })
@@ -459,15 +472,15 @@ const cases: Record<string, Make> = {
   })),
   denyApproval: asPerson(async (stage, person) => ({
     params: { id: await newBudgetRequest(stage, person) },
-    body: { reason: 'no' },
+    body: { reason: stage.mark },
   })),
   challengeApproval: asPerson(async (stage, person) => {
     await givePasskey(stage.house, person)
     const { consent_id: id } = await newConsent(stage, person, ['profile:write'])
     return { params: { id }, body: { scopes: ['profile:write'], modes: { 'profile:write': 'session' } } }
   }),
-  createOAuthClient: asPerson(async () => ({
-    body: { name: 'App', redirect_uris: ['https://app.example/cb'], public: true },
+  createOAuthClient: asPerson(async ({ mark }) => ({
+    body: { name: mark, redirect_uris: ['https://app.example/cb'], public: true },
   })),
   deleteOAuthClient: asPerson(async (stage, person) => ({
     params: { id: await newOAuthClient(stage, person) },
