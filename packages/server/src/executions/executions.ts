@@ -5,12 +5,13 @@ import type { Live } from '../live/live.ts'
 import type { Tx } from '../platform/database.ts'
 import { publishEvents } from './event-log.ts'
 import { type Changed, type Ending, endExecution, hasEnded, neverBegan, startQueued } from './lifecycle.ts'
+import * as listStore from './list-store.ts'
 import { type StepExecutionWish, startForStep } from './step-execution.ts'
 import * as store from './store.ts'
 
 export { deleteOldEventPartitions, insertEventPartitions } from './event-store.ts'
+export { listWorkingOfKey } from './list-store.ts'
 export { readStepExecution } from './step-execution.ts'
-export { listWorkingOfKey } from './store.ts'
 export { EventStreams } from './stream.ts'
 
 /** What changes of executions work with, in an API process and in a worker alike. */
@@ -182,7 +183,7 @@ async function waitUntilGone(parts: ExecutionParts, id: number): Promise<boolean
 
 /** For a key that is revoked together with what it runs. */
 export async function stopExecutionsOfKey(parts: ExecutionParts, keyId: number): Promise<number> {
-  const ids = await store.listOpenOfKey(parts.database.db, keyId)
+  const ids = await listStore.listOpenOfKey(parts.database.db, keyId)
   const outcomes = await Promise.all(ids.map((id) => cancel(parts, id)))
   return outcomes.filter(({ changed }) => changed).length
 }
@@ -204,7 +205,7 @@ export async function beginStepExecution(
 
 /** For a run of a workflow that is canceled together with what it started. */
 export async function interruptExecutionsOfRun(parts: ExecutionParts, runId: string): Promise<void> {
-  const ids = await store.listOpenOfRun(parts.database.db, runId)
+  const ids = await listStore.listOpenOfRun(parts.database.db, runId)
   await Promise.all(ids.map((id) => end(parts, id, interrupted)))
 }
 

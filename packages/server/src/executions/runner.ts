@@ -20,6 +20,7 @@ import { type AgentOutcome, runAgent, type Usage } from './agent-loop.ts'
 import { EventWriter, LogFault } from './event-writer.ts'
 import { type ExecutionParts, end, endChannel, goneChannel } from './executions.ts'
 import type { Ending } from './lifecycle.ts'
+import * as listStore from './list-store.ts'
 import * as store from './store.ts'
 
 export interface RunnerParts extends ExecutionParts {
@@ -160,7 +161,7 @@ export class Runner {
         const due = performance.now() - renewal >= renewEveryMs
         const mine = due
           ? (await store.updateLease(database.db, row.id, row.attempt)) !== undefined
-          : (await store.listEndedOf(database.db, [row.id])).length === 0
+          : (await listStore.listEndedOf(database.db, [row.id])).length === 0
         if (!mine) return ended.abort(new Error('the execution has ended'))
         if (due) renewal = performance.now()
         renewedAt = performance.now()

@@ -307,34 +307,6 @@ export async function countQueuedUpTo(db: Db, row: Pick<ExecutionRow, 'id' | 'wo
   return Number(count)
 }
 
-/** Workspaces whose queue waits although nothing works there. */
-export async function listStuckQueues(db: Db, limit: number): Promise<string[]> {
-  const rows = await db
-    .selectFrom('executions')
-    .innerJoin('workspace_slots', 'workspace_slots.workspace_id', 'executions.workspace_id')
-    .select('executions.workspace_id')
-    .distinct()
-    .where('status', '=', 'idle')
-    .where('queued_at', 'is not', null)
-    .where('workspace_slots.execution_id', 'is', null)
-    .limit(limit)
-    .execute()
-  return rows.map(({ workspace_id }) => workspace_id)
-}
-
-/** Started, and no worker has it yet: word to the engine may have been lost. */
-export async function listUnclaimed(db: Db, olderThanSeconds: number, limit: number) {
-  return db
-    .selectFrom('executions')
-    .select(['id', 'attempt'])
-    .where('status', '=', 'working')
-    .where('worker_id', 'is', null)
-    .where('started_at', '<=', secondsAgo(olderThanSeconds))
-    .where('lease_until', '>', now)
-    .limit(limit)
-    .execute()
-}
-
 /** Why an execution has to end by itself, on the database's clock. */
 export type Due = keyof typeof dueConditions
 const dueConditions = {
@@ -348,63 +320,6 @@ export async function listDue(db: Db, due: Due, limit: number): Promise<number[]
   return rows.map(({ id }) => id)
 }
 
-export async function listOpenOfRun(db: Db, workflowRunId: string): Promise<number[]> {
-  const rows = await db
-    .selectFrom('executions')
-    .select('id')
-    .where('workflow_run_id', '=', workflowRunId)
-    .where('status', 'in', ['idle', 'working'])
-    .execute()
-  return rows.map(({ id }) => id)
-}
-
-/** Ended, and the step of a workflow that waits for it was not told yet. */
-export async function listAwaited(db: Db, limit: number) {
-  return db
-    .selectFrom('executions')
-    .select(['id', 'awakeable_id'])
-    .where('awakeable_id', 'is not', null)
-    .where('status', 'in', ['completed', 'failed'])
-    .limit(limit)
-    .execute()
-}
-
 export async function updateAwaitedTold(db: Db, id: number): Promise<void> {
   await db.updateTable('executions').set({ awakeable_id: null }).where('id', '=', id).execute()
-}
-
-export async function listOpenOfKey(db: Db, apiKeyId: number): Promise<number[]> {
-  const rows = await db
-    .selectFrom('executions')
-    .select('id')
-    .where('api_key_id', '=', apiKeyId)
-    .where('status', 'in', ['idle', 'working'])
-    .execute()
-  return rows.map(({ id }) => id)
-}
-
-/** Those of the given ones that no longer work. */
-export async function listEndedOf(db: Db, ids: readonly number[]): Promise<number[]> {
-  const rows = await db
-    .selectFrom('executions')
-    .select('id')
-    .where('id', 'in', ids)
-    .where('status', '!=', 'working')
-    .execute()
-  return rows.map(({ id }) => id)
-}
-
-const mostShown = 100
-
-/** The ids of a key's executions that work now. */
-export async function listWorkingOfKey(db: Db, apiKeyId: number): Promise<string[]> {
-  const rows = await db
-    .selectFrom('executions')
-    .select('execution_id')
-    .where('api_key_id', '=', apiKeyId)
-    .where('status', '=', 'working')
-    .orderBy('id')
-    .limit(mostShown)
-    .execute()
-  return rows.map(({ execution_id }) => execution_id)
 }

@@ -3,6 +3,7 @@ import { sideBySide } from '../platform/side-by-side.ts'
 import type { Tending } from '../platform/sweep.ts'
 import { dispatch, type ExecutionParts, end, startNext, tellWaiting } from './executions.ts'
 import { neverBegan } from './lifecycle.ts'
+import * as listStore from './list-store.ts'
 import * as store from './store.ts'
 
 const atMost = 100
@@ -40,19 +41,19 @@ export function executionTending(parts: ExecutionParts): Tending[] {
     {
       name: 'offers of executions',
       run: async () => {
-        const unclaimed = await store.listUnclaimed(db, dispatchAgainSeconds, atMost)
+        const unclaimed = await listStore.listUnclaimed(db, dispatchAgainSeconds, atMost)
         await sideBySide(unclaimed, atOnce, (row) => dispatch(parts, row))
       },
     },
     {
       name: 'word of executions',
       run: async () =>
-        sideBySide(await store.listAwaited(db, atMost), atOnce, (row) => tellWaiting(parts, row)),
+        sideBySide(await listStore.listAwaited(db, atMost), atOnce, (row) => tellWaiting(parts, row)),
     },
     {
       name: 'queues of executions',
       run: async () =>
-        sideBySide(await store.listStuckQueues(db, atMost), atOnce, (workspaceId) =>
+        sideBySide(await listStore.listStuckQueues(db, atMost), atOnce, (workspaceId) =>
           startNext(parts, workspaceId),
         ),
     },
