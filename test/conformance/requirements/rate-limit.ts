@@ -96,7 +96,7 @@ export const rateLimit = [
     id: 'rate-limit:identity:public-per-ip',
     area: 'rate-limit',
     line: 586,
-    rule: 'Calls without a credential share one window per client address: x-ratelimit-remaining falls across different public routes and is separate from that of any credential.',
+    rule: 'Calls without a credential share one window per client address: x-ratelimit-remaining falls across different public routes and is separate from that of any credential. Refused credentials, polls of a pairing and token calls leave it alone.',
     kind: 'limit',
     decided: true,
   },
