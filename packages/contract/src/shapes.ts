@@ -26,7 +26,8 @@ export const IdParam = Type.Object({ id: Type.String() })
 /** A code without any symbol is malformed; a wrong one is a miss. */
 export const UserCode = Type.String({
   maxLength: 64,
-  pattern: '[A-Za-z0-9]',
+  // Blanks and hyphens alone are no code; any other text is one that may be wrong.
+  pattern: '[^\\s-]',
   description: 'XXXX-XXXX; read without regard to case, blanks and hyphens',
 })
 
