@@ -33,7 +33,7 @@ async function log(caller: Caller, query = '', options?: SendOptions): Promise<L
 
 const types = async (caller: Caller, query = '') => (await log(caller, query)).items.map(({ type }) => type)
 
-/** Four lines about one key: made, granted, denied, one scope removed. */
+/** Four lines about one key, made, granted, denied, one scope removed, after that of the person's sign-in. */
 async function eventful(person: Person) {
   const key = await newKey(person, { access: 'declared' })
   await connectAndApprove(person, key, ['agent:list'])
@@ -43,7 +43,7 @@ async function eventful(person: Person) {
   return key
 }
 
-const fourLines = ['scope.removed', 'permission.denied', 'consent.granted', 'key.created']
+const allLines = ['scope.removed', 'permission.denied', 'consent.granted', 'key.created', 'session.signed_in']
 
 describe('the log', () => {
   test('tells who did what, newest first', async () => {
@@ -52,7 +52,7 @@ describe('the log', () => {
     await eventful(person)
     const { items, nextCursor } = await log(person)
     expect(nextCursor).toBeNull()
-    expect(items.map(({ type }) => type)).toEqual(fourLines)
+    expect(items.map(({ type }) => type)).toEqual(allLines)
     for (const item of items) {
       expect(item).toEqual({
         id: expect.stringMatching(/./),
@@ -73,7 +73,7 @@ describe('the log', () => {
     const key = await newKey(holder, { access: 'declared' })
     const { consent_id } = await mustConnect(key, ['tool:execute'])
     expect((await approveConsent(holder, consent_id, ['tool:execute'])).status).toBe(403)
-    expect(await types(holder)).toEqual(['key.created', 'passkey.added'])
+    expect(await types(holder)).toEqual(['key.created', 'passkey.added', 'session.signed_in'])
   })
 
   test('can be read by a key of the workspace', async () => {
@@ -89,13 +89,13 @@ describe('the log', () => {
     await eventful(person)
     expect(await types(person, '?type=consent.granted')).toEqual(['consent.granted'])
     expect(await types(person, '?type=no.such')).toEqual([])
-    expect(await types(person, `?actor=${person.userId}`)).toEqual(fourLines)
+    expect(await types(person, `?actor=${person.userId}`)).toEqual(allLines)
     expect(await types(person, `?actor=${crypto.randomUUID()}`)).toEqual([])
     expect(await types(person, '?apiKey=1')).toEqual([])
     const { items } = await log(person)
     const third = encodeURIComponent(items[2]?.at ?? '')
-    expect(await types(person, `?since=${third}`)).toEqual(fourLines.slice(0, 3))
-    expect(await types(person, `?until=${third}`)).toEqual(fourLines.slice(3))
+    expect(await types(person, `?since=${third}`)).toEqual(allLines.slice(0, 3))
+    expect(await types(person, `?until=${third}`)).toEqual(allLines.slice(3))
     const first = await log(person, '?limit=3')
     expect(first.items).toEqual(items.slice(0, 3))
     const second = await log(person, `?limit=3&cursor=${encodeURIComponent(first.nextCursor ?? '')}`)

@@ -2,12 +2,69 @@ import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { Limit, Nullable, RowNumber, Timestamp, WorkspaceRef } from './shapes.ts'
 
+/**
+ * All that the audit log tells. The list is closed, so that a line nobody thought of does not compile, and whoever reads
+ * the log knows what to expect.
+ */
+export const activityTypes = [
+  'activation.approved',
+  'activation.denied',
+  'agent.created',
+  'agent.deleted',
+  'agent.updated',
+  'artifact.deleted',
+  'budget.denied',
+  'budget.granted',
+  'consent.denied',
+  'consent.granted',
+  'credits.adjusted',
+  'credits.charged',
+  'credits.granted',
+  'credits.refunded',
+  'execution.canceled',
+  'execution.started',
+  'key.created',
+  'key.leak_reported',
+  'key.revoked',
+  'key.rotated',
+  'key.updated',
+  'member.added',
+  'member.removed',
+  'oauth_client.created',
+  'oauth_client.deleted',
+  'oauth_grant.allowed',
+  'oauth_grant.denied',
+  'oauth_grant.revoked',
+  'passkey.added',
+  'passkey.removed',
+  'permission.denied',
+  'permission.granted',
+  'provider_key.removed',
+  'provider_key.stored',
+  'scope.removed',
+  'session.signed_in',
+  'session.signed_out',
+  'skill.installed',
+  'skill.uninstalled',
+  'skill.updated',
+  'workflow.answer_withdrawn',
+  'workflow.answered',
+  'workflow.canceled',
+  'workflow.installed',
+  'workflow.launch_failed',
+  'workflow.launched',
+  'workflow.uninstalled',
+  'workflow.updated',
+  'workspace.created',
+] as const
+export type ActivityType = (typeof activityTypes)[number]
+
 const Entry = Type.Object({
   id: Type.String(),
-  type: Type.String({ description: 'What happened, e.g. key.created, permission.granted' }),
+  type: Type.Enum(activityTypes, { description: 'What happened' }),
   at: Timestamp,
   actor: Type.Object({
-    kind: Type.Enum(['session', 'key', 'oauth', 'anonymous']),
+    kind: Type.Enum(['session', 'key', 'oauth', 'anonymous', 'operator']),
     userId: Nullable(Type.String()),
     apiKeyId: Nullable(Type.Number()),
   }),

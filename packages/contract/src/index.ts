@@ -47,7 +47,7 @@ export const routes = defineRoutes({
 })
 
 export { activationRoutes } from './activation.ts'
-export { activityRoutes } from './activity.ts'
+export { type ActivityType, activityRoutes, activityTypes } from './activity.ts'
 export { agentRoutes, agentsPerWorkspace, reservedAgentSlugs } from './agents.ts'
 export { approvalRoutes } from './approvals.ts'
 export { artifactRoutes, bundleLimits } from './artifacts.ts'

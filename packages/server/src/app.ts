@@ -115,8 +115,8 @@ export function createApp(deps: Deps): {
       ...liveHandlers(live),
       ...keyHandlers(keys, {
         // Runs first, so that none of them starts another execution.
-        stopRunning: async (keyId) =>
-          (await stopRunsOfKey(runs, keyId)) + (await stopExecutionsOfKey(executions, keyId)),
+        stopRunning: async (keyId, by) =>
+          (await stopRunsOfKey(runs, keyId, by)) + (await stopExecutionsOfKey(executions, keyId, by)),
         requireDeviceAuth: (tx, userId, wish, deviceAuth) =>
           requireAssertionIfRegistered(tx, deps, userId, createKeySubject(wish), deviceAuth),
       }),

@@ -142,6 +142,7 @@ describe('asking', () => {
       workspaceId: who.workspaceId,
       userId: who.userId,
       apiKeyId: null,
+      oauthGrantId: null,
       idempotencyKey: `run_${++asked}:ask:0:0:0`,
       signal: new AbortController().signal,
       ...more,

@@ -365,6 +365,8 @@ test('every decision is in the activity, which cannot be changed', async () => {
   expect(types.slice(0, 2)).toEqual(['scope.removed', 'permission.granted'])
   expect(list.body.items[1].details).toMatchObject({ keyId: id, scopes: ['profile:read'] })
   const { db } = house.deps.database
-  await expect(db.updateTable('activity').set({ type: 'x' }).execute()).rejects.toThrow(/never changed/)
+  await expect(db.updateTable('activity').set({ type: 'key.created' }).execute()).rejects.toThrow(
+    /never changed/,
+  )
   await expect(db.deleteFrom('activity').execute()).rejects.toThrow(/never changed/)
 })

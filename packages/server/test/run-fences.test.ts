@@ -138,7 +138,7 @@ const states: Record<string, Bring> = {
   },
   'has ended': (worker, { opening }) =>
     worker.close(opening, [write(4)], { ...end, status: 'success', result: 7 }),
-  'was canceled': (_worker, _run, runId) => cancelRun(runParts(house), runId),
+  'was canceled': (_worker, _run, runId) => cancelRun(runParts(house), runId, 'operator'),
 }
 
 describe('what an opening writes that is not the last changes nothing', () => {

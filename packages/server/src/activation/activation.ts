@@ -128,7 +128,7 @@ export async function denyActivation(deps: Deps, decider: Principal, typedCode: 
 async function record(
   tx: Tx,
   decider: Principal,
-  type: string,
+  type: 'activation.approved' | 'activation.denied',
   activation: { client_label: string; client_ip: string },
   details: Record<string, unknown>,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-import { activityRoutes } from '@guildhall/contract'
+import { activityRoutes, activityTypes } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes } from '../http/bind-routes.ts'
 import { decodeCursor, rowIdPart, toPage } from '../http/page.ts'
@@ -7,14 +7,17 @@ import { readMoment } from '../platform/moment.ts'
 import * as store from './store.ts'
 
 const defaultPage = 50
+const nothing = { items: [], nextCursor: null }
 
 export function activityHandlers() {
   return bindRoutes(activityRoutes, {
     listActivity: async ({ principal, query, deps }) => {
       const limit = query.limit ?? defaultPage
-      if (query.actor !== undefined && !isUuid(query.actor)) return { items: [], nextCursor: null }
+      const type = activityTypes.find((known) => known === query.type)
+      const isUnknown = query.type !== undefined && type === undefined
+      if (isUnknown || (query.actor !== undefined && !isUuid(query.actor))) return nothing
       const filter = {
-        type: query.type,
+        type,
         userId: query.actor,
         apiKeyId: query.apiKey,
         since: timeBound('since', query.since),

@@ -1,3 +1,4 @@
+import type { ActivityType } from '@guildhall/contract'
 import type { Insertable } from 'kysely'
 import type { Db } from '../platform/database.ts'
 import type { Tables } from '../platform/tables.ts'
@@ -7,7 +8,7 @@ export async function insertActivity(db: Db, row: Insertable<Tables['activity']>
 }
 
 export interface ActivityFilter {
-  type?: string | undefined
+  type?: ActivityType | undefined
   userId?: string | undefined
   apiKeyId?: number | undefined
   since?: string | undefined

@@ -1,3 +1,4 @@
+import { actorBehind } from '../activity/activity.ts'
 import { findReservation, isSettled, releaseOldReservations, reserve, settle } from '../billing/billing.ts'
 import type { Deps } from '../deps.ts'
 import { validateValue } from '../graph/graph.ts'
@@ -23,6 +24,7 @@ export interface Ask {
   readonly workspaceId: string
   readonly userId: string
   readonly apiKeyId: number | null
+  readonly oauthGrantId: number | null
   /** What the question is paid under: asked again after a crash, it is not paid twice while it is open. */
   readonly idempotencyKey: string
   readonly signal: AbortSignal
@@ -61,7 +63,8 @@ export async function askAgent(parts: AskParts, agent: AgentRow, ask: Ask): Prom
       throw new AgentFailure('AGENT_FAILED', error.message, { reason: error.kind })
     throw error
   } finally {
-    await database.transaction((tx) => settle(tx, reservationId, used.costMilliDs))
+    const by = actorBehind(ask.userId, ask)
+    await database.transaction((tx) => settle(tx, reservationId, used.costMilliDs, by))
   }
 }
 

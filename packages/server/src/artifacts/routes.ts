@@ -1,4 +1,5 @@
 import { artifactRoutes, type BodyOf, succeeded } from '@guildhall/contract'
+import { recordActivity } from '../activity/activity.ts'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes, type UploadedFile } from '../http/bind-routes.ts'
 import { decodeCursor, timePart, toPage } from '../http/page.ts'
@@ -82,9 +83,13 @@ export function artifactHandlers() {
 
     deleteArtifact: async ({ principal, params, deps, access }) => {
       await deps.database.transaction(async (tx) => {
-        if (!(await store.deleteArtifact(tx, principal.workspaceId, params.id)))
-          throw new ApiError('NOT_FOUND')
+        const { workspaceId } = principal
+        const gone = await store.deleteArtifact(tx, workspaceId, params.id)
+        if (!gone) throw new ApiError('NOT_FOUND')
         await access.spend(tx)
+        const { id: artifactId, type, slug, name } = gone
+        const details = { artifactId, type, slug, name }
+        await recordActivity(tx, principal, { type: 'artifact.deleted', workspaceId, details })
       })
       return succeeded
     },

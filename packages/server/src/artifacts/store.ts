@@ -151,7 +151,7 @@ export async function deleteArtifact(db: Db, workspaceId: string, id: string) {
     .deleteFrom('artifacts')
     .where('workspace_id', '=', workspaceId)
     .where('id', '=', id)
-    .returning('id')
+    .returning(['id', 'type', 'slug', 'name'])
     .executeTakeFirst()
 }
 

@@ -1,7 +1,9 @@
 import { milliPerDs, minimumCreditsDs } from '@guildhall/contract'
+import { type Actor, recordActivity } from '../activity/activity.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Config } from '../platform/config.ts'
 import type { Db, Tx } from '../platform/database.ts'
+import { findPersonalWorkspace } from '../workspaces/workspaces.ts'
 import { type Allowance, decideAllowance, type KeyBudget, narrowAllowance } from './amount.ts'
 import { type Concern, entriesFor } from './entries.ts'
 import * as store from './store.ts'
@@ -124,15 +126,19 @@ export async function releaseOldReservations(
 
 /**
  * Charges what an execution used, at most what was set aside, and gives the rest back, in the transaction that ends
- * it. Only the first call counts; every call answers what was charged.
+ * it. Only the first call counts; every call answers what was charged. `by`: who is on record with the charge.
  */
-export async function settle(tx: Tx, executionId: string, usedMilliDs: number): Promise<number> {
+export async function settle(tx: Tx, executionId: string, usedMilliDs: number, by?: Actor): Promise<number> {
   const closed = await store.claimReservation(tx, executionId, usedMilliDs)
   if (!closed) return (await store.findReservation(tx, executionId))?.charged_milli_ds ?? 0
   const { user_id: userId, amount_milli_ds: reserved, charged_milli_ds: charged } = closed
   await lockAccount(tx, userId)
   const about: Concern = { userId, workspaceId: closed.workspace_id, executionId, keyId: closed.key_id }
   await store.insertEntries(tx, entriesFor(about, { settle: charged, release: reserved - charged }))
+  if (by && charged > 0) {
+    const details = { executionId, amount: charged / milliPerDs }
+    await recordActivity(tx, by, { type: 'credits.charged', workspaceId: closed.workspace_id, details })
+  }
   return charged
 }
 
@@ -148,6 +154,12 @@ export async function changeCredits(
     kind === 'refund' ? amountMilliDs <= account.spentMilliDs : account.availableMilliDs + amountMilliDs >= 0
   if (!isCovered) return undefined
   await store.insertEntries(tx, entriesFor({ userId, note }, { [kind]: amountMilliDs }))
+  const type = (
+    { grant: 'credits.granted', refund: 'credits.refunded', adjust: 'credits.adjusted' } as const
+  )[kind]
+  const details = { userId, amount: amountMilliDs / milliPerDs, note }
+  const workspaceId = (await findPersonalWorkspace(tx, userId))?.id ?? null
+  await recordActivity(tx, 'operator', { type, workspaceId, details })
   return describeAccount(await lockAccount(tx, userId))
 }
 

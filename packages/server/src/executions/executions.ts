@@ -1,3 +1,4 @@
+import type { Actor } from '../activity/activity.ts'
 import { announceApprovals } from '../approvals/approvals.ts'
 import type { Deps } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -164,8 +165,8 @@ export const interrupted: Ending = {
 const seenGoneWithinMs = 4000
 
 /** Cancel, as far as the record goes; then waits until the worker has seen the last process gone, or for a while. */
-export async function cancel(parts: ExecutionParts, id: number, spend?: Spend) {
-  const { row, changed } = await end(parts, id, interrupted, { spend })
+export async function cancel(parts: ExecutionParts, id: number, by: Actor, spend?: Spend) {
+  const { row, changed } = await end(parts, id, { ...interrupted, by }, { spend })
   if (!changed) return { row, changed, processKilled: false }
   return { row, changed, processKilled: row?.worker_id ? await waitUntilGone(parts, id) : false }
 }
@@ -182,9 +183,9 @@ async function waitUntilGone(parts: ExecutionParts, id: number): Promise<boolean
 }
 
 /** For a key that is revoked together with what it runs. */
-export async function stopExecutionsOfKey(parts: ExecutionParts, keyId: number): Promise<number> {
+export async function stopExecutionsOfKey(parts: ExecutionParts, keyId: number, by: Actor): Promise<number> {
   const ids = await listStore.listOpenOfKey(parts.database.db, keyId)
-  const outcomes = await Promise.all(ids.map((id) => cancel(parts, id)))
+  const outcomes = await Promise.all(ids.map((id) => cancel(parts, id, by)))
   return outcomes.filter(({ changed }) => changed).length
 }
 

@@ -1,4 +1,5 @@
 import { milliPerDs, type StopReason } from '@guildhall/contract'
+import { type Actor, actorBehind, recordActivity } from '../activity/activity.ts'
 import { requestBudget } from '../approvals/approvals.ts'
 import { findRefusal, insufficientCredits, reserve, settle } from '../billing/billing.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -119,6 +120,9 @@ async function tryStart(
     { type: 'session.status_running', payload: {} },
   ])
   await noteInTrace(tx, started, 'running', 0)
+  await tell(tx, started, actorOf(started), 'execution.started', {
+    reserved: started.reserved_milli_ds / milliPerDs,
+  })
   return { row: started, events }
 }
 
@@ -171,6 +175,8 @@ export interface Ending {
   events?: readonly NewEvent[]
   /** A fault of ours cost the person the result: then it costs nothing. */
   free?: boolean
+  /** Who had it ended, if somebody did. */
+  by?: Actor | undefined
 }
 
 /** Why an execution ended that no worker ever had. Nothing was done for it, and nothing is charged. */
@@ -181,7 +187,7 @@ export async function endExecution(tx: Tx, row: store.ExecutionRow, ending: Endi
   const { status, stopReason, code } = ending
   const costMilliDs = ending.free ? 0 : row.cost_milli_ds
   if (row.status === 'working') {
-    await settle(tx, row.execution_id, costMilliDs)
+    await settle(tx, row.execution_id, costMilliDs, actorOf(row))
     await freeSlot(tx, row.workspace_id, row.id)
   }
   const reason = { type: stopReason, ...(code === undefined ? {} : { code }) }
@@ -200,8 +206,23 @@ export async function endExecution(tx: Tx, row: store.ExecutionRow, ending: Endi
   // Here and nowhere else: were the record gone while this could still run, a repeat would run it twice.
   if (code === neverBegan) await deleteAnswersOf(tx, [row.execution_id])
   await noteInTrace(tx, row, status, costMilliDs)
+  if (ending.by) await tell(tx, row, ending.by, 'execution.canceled')
   const budgetRequest = code === 'KEY_SPEND_LIMIT' ? await askForBudget(tx, row) : undefined
   return { row: { ...row, ...change }, events, budgetRequest }
+}
+
+function actorOf(row: store.ExecutionRow): Actor {
+  return actorBehind(row.user_id, { apiKeyId: row.api_key_id, oauthGrantId: row.oauth_grant_id })
+}
+
+async function tell(
+  tx: Tx,
+  { workspace_id: workspaceId, execution_id: executionId, skill_slug: skillSlug }: store.ExecutionRow,
+  by: Actor,
+  type: 'execution.started' | 'execution.canceled',
+  more: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  await recordActivity(tx, by, { type, workspaceId, details: { executionId, skillSlug, ...more } })
 }
 
 async function askForBudget(tx: Tx, row: store.ExecutionRow): Promise<string | undefined> {

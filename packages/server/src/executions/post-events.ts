@@ -39,9 +39,9 @@ interface Poster {
 export async function postInterrupt(
   parts: ExecutionParts,
   row: store.ExecutionRow,
-  { spend }: Pick<Poster, 'spend'>,
+  { principal, spend }: Pick<Poster, 'principal' | 'spend'>,
 ): Promise<StoredEvent[]> {
-  const { changed } = await cancel(parts, row.id, spend)
+  const { changed } = await cancel(parts, row.id, principal, spend)
   if (!changed) throw ended(row)
   return changed.events
 }
@@ -71,7 +71,7 @@ export async function postMessages(
       contents,
     })
     if (!isInterrupted) return started
-    const changed = await endExecution(tx, started.row, interrupted)
+    const changed = await endExecution(tx, started.row, { ...interrupted, by: principal })
     return { ...changed, events: [...started.events, ...changed.events] }
   }
   const changed = await withRetries(wish.ifBusy, () => parts.database.transaction(change))

@@ -147,7 +147,7 @@ export function executionHandlers(parts: ExecutionParts) {
       const wish = { ifBusy: body.ifBusy, maxCost: body.maxCost }
       const events = isStart
         ? await postMessages(parts, row, post, { principal, wish, spend })
-        : await postInterrupt(parts, row, { spend })
+        : await postInterrupt(parts, row, { principal, spend })
       return { data: events.map(describeEvent) }
     },
 
@@ -192,7 +192,7 @@ export function executionHandlers(parts: ExecutionParts) {
         row: before,
         changed,
         processKilled,
-      } = await cancel(parts, row.id, (tx) => call.access.spend(tx))
+      } = await cancel(parts, row.id, call.principal, (tx) => call.access.spend(tx))
       const actualStatus = changed?.row.status ?? before?.status ?? row.status
       const message = changed ? 'Canceled' : `The execution had ended already: ${actualStatus}`
       return { success: changed !== undefined, message, processKilled, actualStatus }

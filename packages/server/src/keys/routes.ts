@@ -1,4 +1,5 @@
 import {
+  type ActivityType,
   accessOf,
   describeScope,
   fullAccess,
@@ -29,7 +30,7 @@ type RequireDeviceAuth = (tx: Tx, userId: string, wish: KeyWish, deviceAuth: unk
 interface KeyDoors {
   requireDeviceAuth: RequireDeviceAuth
   /** Ends whatever a key has running; how much that was. */
-  stopRunning(keyId: number): Promise<number>
+  stopRunning(keyId: number, by: Actor): Promise<number>
 }
 
 export function keyHandlers(check: KeyCheck, { requireDeviceAuth, stopRunning }: KeyDoors) {
@@ -78,12 +79,17 @@ export function keyHandlers(check: KeyCheck, { requireDeviceAuth, stopRunning }:
         ...(body.expiresAt !== undefined ? { expires_at: timeOrNull(body.expiresAt) } : {}),
         ...(body.spendLimit !== undefined ? { spend_limit_milli_ds: milliDs(body.spendLimit) } : {}),
       }
-      const { db } = deps.database
-      const changed = Object.keys(changes).length > 0
-      if (changed && !(await store.updateKey(db, principal.userId, keyId, changes)))
-        throw new ApiError('NOT_FOUND')
-      const row = await store.findKey(db, principal.userId, keyId)
-      if (!row) throw new ApiError('NOT_FOUND')
+      const row = await deps.database.transaction(async (tx) => {
+        const changed = Object.keys(changes).length > 0
+        if (changed && !(await store.updateKey(tx, principal.userId, keyId, changes)))
+          throw new ApiError('NOT_FOUND')
+        const found = await store.findKey(tx, principal.userId, keyId)
+        if (!found) throw new ApiError('NOT_FOUND')
+        const { expires_at: expiresAt, spend_limit_milli_ds: limit } = found
+        const now = { expiresAt, spendLimit: limit === null ? null : limit / milliPerDs }
+        if (changed) await record(tx, principal, 'key.updated', found, now)
+        return found
+      })
       if (body.expiresAt !== undefined) await check.announceChange(keyId)
       return describeKey(row)
     },
@@ -116,7 +122,7 @@ export function keyHandlers(check: KeyCheck, { requireDeviceAuth, stopRunning }:
       const revoked = await revoke(deps, principal, key, 'revoked')
       if (!revoked) throw new ApiError('NOT_FOUND')
       await check.announceChange(revoked.id)
-      return { ...succeeded, stopped: query.stopRunning ? await stopRunning(revoked.id) : 0 }
+      return { ...succeeded, stopped: query.stopRunning ? await stopRunning(revoked.id, principal) : 0 }
     },
 
     reportLeakedKey: async ({ body, client, deps }) => {
@@ -149,13 +155,14 @@ async function revoke(
 async function record(
   tx: Tx,
   actor: Actor,
-  type: string,
+  type: Extract<ActivityType, `key.${string}`>,
   key: { id: number; label: string; workspace_id: string },
+  more: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
   await recordActivity(tx, actor, {
     type,
     workspaceId: key.workspace_id,
-    details: { keyId: key.id, label: key.label },
+    details: { keyId: key.id, label: key.label, ...more },
   })
 }
 

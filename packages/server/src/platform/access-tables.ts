@@ -1,3 +1,4 @@
+import type { ActivityType } from '@guildhall/contract'
 import type { ColumnType, Generated } from 'kysely'
 
 /** Timestamps are read as ISO 8601 text with milliseconds. */
@@ -178,8 +179,8 @@ export interface AccessTables {
     workspace_id: string | null
     user_id: string | null
     api_key_id: number | null
-    actor_kind: 'session' | 'key' | 'oauth' | 'anonymous'
-    type: string
+    actor_kind: 'session' | 'key' | 'oauth' | 'anonymous' | 'operator'
+    type: ActivityType
     details: ColumnType<Record<string, unknown>, string, never>
     at: Time
   }

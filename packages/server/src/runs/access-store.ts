@@ -9,11 +9,12 @@ export interface RunAccessRow {
   readonly run_id: string
   readonly status: WorkflowRunStatus
   readonly may_act: boolean
+  readonly oauth_grant_id: number | null
 }
 
 const runAccessStatement: HotStatement = {
   name: 'run-access',
-  text: `select run_id, status, ${mayActSql} as may_act from workflow_runs where run_id = any($1::text[])`,
+  text: `select run_id, status, ${mayActSql} as may_act, oauth_grant_id from workflow_runs where run_id = any($1::text[])`,
 }
 
 export function listAccess(database: Database, runIds: readonly string[]): Promise<RunAccessRow[]> {

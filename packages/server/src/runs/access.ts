@@ -24,16 +24,18 @@ export class RunAccess {
     this.#database = database
   }
 
-  /** Why the step is not performed; undefined when it is. */
-  async findRefusal(runId: string): Promise<StepOutcome | undefined> {
+  /** Why the step is not performed; or through which app's grant it is, if that is how the run was launched. */
+  async admit(
+    runId: string,
+  ): Promise<{ readonly refusal: StepOutcome } | { readonly oauthGrantId: number | null }> {
     const row = await new Promise<RunAccessRow | undefined>((done, failed) => {
       this.#asked.push({ runId, done, failed })
       if (this.#isAsking) return
       this.#isAsking = true
       setImmediate(() => void this.#askAll())
     })
-    if (!row || over.has(row.status)) return { kind: 'canceled', at: Date.now() }
-    return row.may_act ? undefined : failed(accessEnded)
+    if (!row || over.has(row.status)) return { refusal: { kind: 'canceled', at: Date.now() } }
+    return row.may_act ? { oauthGrantId: row.oauth_grant_id } : { refusal: failed(accessEnded) }
   }
 
   async #askAll(): Promise<void> {

@@ -1,3 +1,4 @@
+import { type Actor, recordActivity } from '../activity/activity.ts'
 import { announceApprovals, dropQuestions } from '../approvals/approvals.ts'
 import { interruptExecutionsOfRun } from '../executions/executions.ts'
 import type { StepRecord } from '../graph/graph.ts'
@@ -15,6 +16,7 @@ import * as store from './store.ts'
 export async function cancelRun(
   parts: RunParts,
   runId: string,
+  by: Actor,
   {
     from = ['running', 'suspended'],
     spend,
@@ -24,6 +26,8 @@ export async function cancelRun(
     const canceled = await store.claimCancel(tx, runId, from)
     if (!canceled) return { row: undefined, dropped: [] }
     await spend?.(tx)
+    const { workspace_id: workspaceId, workflow_id: workflowId } = canceled
+    await recordActivity(tx, by, { type: 'workflow.canceled', workspaceId, details: { runId, workflowId } })
     const endedAt = Date.parse(canceled.ended_at ?? canceled.updated_at)
     for (const step of await store.listSteps(tx, runId)) {
       const record = canceledRecord(step.record as StepRecord, endedAt)
@@ -44,11 +48,11 @@ export async function cancelRun(
 const atOnce = 20
 
 /** For a key that is revoked together with what it runs; how many runs that ended. */
-export async function stopRunsOfKey(parts: RunParts, keyId: number): Promise<number> {
+export async function stopRunsOfKey(parts: RunParts, keyId: number, by: Actor): Promise<number> {
   for (let stopped = 0; ; ) {
     const runIds = await store.listOpenOfKey(parts.database.db, keyId, atOnce)
     if (runIds.length === 0) return stopped
-    const canceled = await Promise.all(runIds.map((runId) => cancelRun(parts, runId)))
+    const canceled = await Promise.all(runIds.map((runId) => cancelRun(parts, runId, by)))
     stopped += canceled.filter((row) => row !== undefined).length
   }
 }

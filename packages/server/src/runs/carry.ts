@@ -55,8 +55,12 @@ export function createRunRecords(parts: CarryParts): RunRecords {
       return undefined
     },
     isQuick: ({ target }) => target.kind === 'tool' && (toolbox.find(target.toolId)?.quick ?? true),
-    perform: async (caller, call, signal) =>
-      (await access.findRefusal(call.runId)) ?? performStep(parts, caller, call, signal),
+    perform: async (caller, call, signal) => {
+      const admitted = await access.admit(call.runId)
+      return 'refusal' in admitted
+        ? admitted.refusal
+        : performStep(parts, { ...caller, ...admitted }, call, signal)
+    },
     write: async (opening, steps, pace) => {
       const row = await writer.write({ ...opening, steps, advancing: pace === 'advancing' })
       if (!row) return
@@ -64,7 +68,8 @@ export function createRunRecords(parts: CarryParts): RunRecords {
       if (row.frees) void handOver(parts, row.workspace_id)
     },
     wake: async ({ runId, opened }, { workspaceId }, key) => {
-      if ((await access.findRefusal(runId))?.kind === 'failed') return 'refused'
+      const admitted = await access.admit(runId)
+      if ('refusal' in admitted && admitted.refusal.kind === 'failed') return 'refused'
       const run = { run_id: runId, workspace_id: workspaceId, opened }
       const woken = await carryStore.claimWake(database, run, key, parts.config.runsPerWorkspace)
       if (woken) return woken.advancing
@@ -99,9 +104,11 @@ export function createStepWork(parts: CarryParts): StepWork {
   const access = new RunAccess(parts.database)
   return {
     isSkill: ({ target }) => target.kind === 'tool' && target.toolId === executeSkillTool,
-    perform: async (caller, call, signal) =>
-      (await access.findRefusal(call.runId)) ??
-      withTimeout(signal, (both) => performStep(parts, caller, call, both)),
+    perform: async (caller, call, signal) => {
+      const admitted = await access.admit(call.runId)
+      if ('refusal' in admitted) return admitted.refusal
+      return withTimeout(signal, (both) => performStep(parts, { ...caller, ...admitted }, call, both))
+    },
     beginSkill: (caller: RunCaller, call: StepCall, awakeableId) =>
       beginSkill(parts, caller, call, awakeableId),
     interruptSkill: (executionId) => interruptExecution(parts, executionId),

@@ -54,7 +54,7 @@ export function changeHandlers(parts: RunParts): Handlers<typeof changeRoutes> {
     cancelWorkflowRun: async (call) => {
       const { runId } = call.params
       await requireStoppable(parts, call)
-      if (!(await cancelRun(parts, runId, { spend: (tx) => call.access.spend(tx) }))) {
+      if (!(await cancelRun(parts, runId, call.principal, { spend: (tx) => call.access.spend(tx) }))) {
         const { status } = await requireRun(parts, call.principal, runId)
         const message = `This run has ended already: ${status}`
         if (status !== 'canceled') throw new ApiError('CONFLICT', { message, details: { status } })
@@ -77,7 +77,7 @@ export function changeHandlers(parts: RunParts): Handlers<typeof changeRoutes> {
     deleteWorkflowQueueJob: async (call) => {
       await requireStoppable(parts, call)
       const spend = (tx: Tx) => call.access.spend(tx)
-      if (!(await cancelRun(parts, call.params.runId, { from: ['running'], spend })))
+      if (!(await cancelRun(parts, call.params.runId, call.principal, { from: ['running'], spend })))
         throw new ApiError('NOT_FOUND')
       return { success: true as const }
     },

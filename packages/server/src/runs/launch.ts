@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { actorBehind, recordActivity } from '../activity/activity.ts'
 import { accessEnded, checkInputs, type Reuse } from '../graph/graph.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { StartedThrough } from '../http/principal.ts'
@@ -140,18 +141,31 @@ async function isLaunched(parts: RunParts, runId: string): Promise<boolean> {
 
 async function voidLaunch(tx: Tx, runId: string) {
   const voided = await store.claimVoid(tx, runId)
-  if (voided) await deleteAnswersOf(tx, [runId])
+  if (voided) await tellVoided(tx, [voided])
   return voided
+}
+
+async function tellVoided(tx: Tx, voided: readonly store.VoidedRow[]): Promise<void> {
+  await deleteAnswersOf(
+    tx,
+    voided.map(({ run_id }) => run_id),
+  )
+  for (const row of voided) {
+    const { run_id: runId, workflow_id: workflowId, workspace_id: workspaceId } = row
+    const by = actorBehind(row.user_id, { apiKeyId: row.api_key_id, oauthGrantId: row.oauth_grant_id })
+    await recordActivity(tx, by, {
+      type: 'workflow.launch_failed',
+      workspaceId,
+      details: { runId, workflowId },
+    })
+  }
 }
 
 /** Launches that nobody confirmed are void; whoever repeats one launches anew. */
 export async function voidOldLaunches({ database }: RunParts, olderThanSeconds: number): Promise<string[]> {
   return database.transaction(async (tx) => {
     const voided = await store.claimOldLaunches(tx, olderThanSeconds)
-    await deleteAnswersOf(
-      tx,
-      voided.map(({ run_id }) => run_id),
-    )
+    await tellVoided(tx, voided)
     return voided.map(({ workspace_id }) => workspace_id)
   })
 }

@@ -7,8 +7,12 @@ import {
   type StepCall,
   type StepOutcome,
 } from '../graph/graph.ts'
+import type { StartedThrough } from '../http/principal.ts'
 import { isPassing } from '../platform/database.ts'
 import { type Toolbox, ToolFailure } from '../tools/tools.ts'
+
+/** For whom a step acts, and through what. */
+type StepCaller = RunCaller & StartedThrough
 
 export interface PerformParts extends AskParts {
   readonly toolbox: Toolbox
@@ -44,7 +48,7 @@ export async function withTimeout(
  */
 export async function performStep(
   parts: PerformParts,
-  caller: RunCaller,
+  caller: StepCaller,
   call: StepCall,
   signal: AbortSignal,
 ): Promise<StepOutcome> {
@@ -61,7 +65,7 @@ export async function performStep(
 
 async function useTool(
   toolbox: Toolbox,
-  caller: RunCaller,
+  caller: StepCaller,
   call: StepCall,
   toolId: string,
   signal: AbortSignal,
@@ -88,7 +92,7 @@ async function useTool(
 
 async function useAgent(
   parts: PerformParts,
-  caller: RunCaller,
+  caller: StepCaller,
   call: StepCall,
   target: Extract<StepCall['target'], { kind: 'agent' }>,
   signal: AbortSignal,

@@ -27,7 +27,7 @@ export interface NewRun {
 /**
  * Places are counted in the same statement, for which launches of a workspace wait for each other; who finds none waits
  * and counts as running at once. Its definition is kept as it was at the launch. Undefined when the launcher may not act
- * any more: the request was let in by what was known a moment before.
+ * any more: the request was let in by what was known a moment before. The audit log has it in the same statement.
  */
 export async function insertRun(
   db: Db,
@@ -38,7 +38,8 @@ export async function insertRun(
   const { rows } = await sql<RunRow>`
     with pinned as (
       insert into workflow_definitions (checksum, definition) values (${row.definition_checksum}, ${definition})
-      on conflict do nothing)
+      on conflict do nothing),
+    made as (
     insert into workflow_runs (run_id, workspace_id, workflow_id, workflow_slug, definition_id, definition_checksum,
       user_id, api_key_id, oauth_grant_id, allowed_once, conversation_id, source, inputs, parent_run_id, reuse, advancing,
       status, queued_at)
@@ -51,7 +52,15 @@ export async function insertRun(
       cross join lateral (select may_advance(${row.workspace_id}, ${places}) as free
         where may_act(${row.workspace_id}, ${row.user_id}, ${row.api_key_id}::bigint, ${row.oauth_grant_id}::bigint,
           case when once.allowed then null else array['tool:execute'] end) offset 0) place
-    returning *`.execute(db)
+    returning *),
+    told as (
+      insert into activity (workspace_id, user_id, api_key_id, actor_kind, type, details)
+      select workspace_id, user_id, api_key_id,
+        case when api_key_id is not null then 'key' when oauth_grant_id is not null then 'oauth' else 'session' end,
+        'workflow.launched', jsonb_strip_nulls(jsonb_build_object('runId', run_id, 'workflowId', workflow_id,
+          'parentRunId', parent_run_id))
+      from made)
+    select * from made`.execute(db)
   return rows[0]
 }
 
@@ -131,6 +140,17 @@ export async function claimLaunched(db: Db, runId: string, invocationId: string)
     .executeTakeFirst()
 }
 
+/** Who launched it is on record with its failure. */
+const voidedColumns = [
+  'run_id',
+  'workspace_id',
+  'workflow_id',
+  'user_id',
+  'api_key_id',
+  'oauth_grant_id',
+] as const
+export type VoidedRow = Pick<RunRow, (typeof voidedColumns)[number]>
+
 /** Undefined when somebody took it for launched. */
 export async function claimVoid(db: Tx, runId: string) {
   return db
@@ -138,7 +158,7 @@ export async function claimVoid(db: Tx, runId: string) {
     .set({ status: 'void', advancing: false })
     .where('run_id', '=', runId)
     .where('status', '=', 'launching')
-    .returning('workspace_id')
+    .returning(voidedColumns)
     .executeTakeFirst()
 }
 
@@ -155,7 +175,7 @@ export async function claimOldLaunches(db: Tx, olderThanSeconds: number) {
     .updateTable('workflow_runs')
     .set({ status: 'void', advancing: false })
     .where('id', 'in', old)
-    .returning(['run_id', 'workspace_id'])
+    .returning(voidedColumns)
     .execute()
 }
 

@@ -5,7 +5,7 @@ import type { Config } from '../platform/config.ts'
 import { hashSecret, mintSecret } from '../platform/secrets.ts'
 import { findUser } from '../users/users.ts'
 import { describeWorkspace, listWorkspaces } from '../workspaces/workspaces.ts'
-import { openSession, type SessionCheck, signInUser } from './sessions.ts'
+import { closeSession, openSession, type SessionCheck, signInUser } from './sessions.ts'
 import { matchesChallenge, SignIn } from './sign-in.ts'
 import * as store from './store.ts'
 
@@ -74,7 +74,7 @@ export function sessionHandlers(config: Config, check: SessionCheck) {
     },
 
     signOut: async ({ principal, deps }) => {
-      await store.deleteSession(deps.database.db, principal.credentialId)
+      await deps.database.transaction((tx) => closeSession(tx, principal))
       await check.announceChange(principal.credentialId)
       return succeeded
     },

@@ -1,4 +1,5 @@
 import { fullAccess } from '@guildhall/contract'
+import { recordActivity } from '../activity/activity.ts'
 import { openAccount } from '../billing/billing.ts'
 import type { Deps } from '../deps.ts'
 import type { Principal } from '../http/principal.ts'
@@ -146,6 +147,7 @@ export async function openSession(tx: Tx, user: User) {
     { token_hash: hashSecret(token), user_id: user.id, workspace_id: personal.id },
     lifetimeSeconds,
   )
+  await recordSession(tx, { credentialId: session.id, userId: user.id }, 'session.signed_in')
   const workspaces = await listWorkspaces(tx, user.id)
   return {
     auth_token: token,
@@ -154,6 +156,26 @@ export async function openSession(tx: Tx, user: User) {
     workspaces: workspaces.map((workspace) => describeWorkspace(workspace, personal.id)),
     current_workspace_id: personal.id,
   }
+}
+
+export async function closeSession(
+  tx: Tx,
+  session: Pick<Principal, 'credentialId' | 'userId'>,
+): Promise<void> {
+  if (!(await store.deleteSession(tx, session.credentialId))) return
+  await recordSession(tx, session, 'session.signed_out')
+}
+
+/** In the log of the person's own workspace: when they come and go is nobody else's business. */
+async function recordSession(
+  tx: Tx,
+  { credentialId, userId }: Pick<Principal, 'credentialId' | 'userId'>,
+  type: 'session.signed_in' | 'session.signed_out',
+): Promise<void> {
+  const personal = await findPersonalWorkspace(tx, userId)
+  const actor = { kind: 'session' as const, credentialId, userId }
+  const details = { sessionId: credentialId }
+  await recordActivity(tx, actor, { type, workspaceId: personal?.id ?? null, details })
 }
 
 /** Whether the person signed in within these seconds; using a session does not make its sign-in newer. */

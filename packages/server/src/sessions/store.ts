@@ -86,8 +86,9 @@ export async function updateWorkspace(db: Db, sessionId: number, workspaceId: st
   await db.updateTable('sessions').set({ workspace_id: workspaceId }).where('id', '=', sessionId).execute()
 }
 
-export async function deleteSession(db: Db, sessionId: number): Promise<void> {
-  await db.deleteFrom('sessions').where('id', '=', sessionId).execute()
+/** Undefined when it was over. */
+export async function deleteSession(tx: Tx, sessionId: number) {
+  return tx.deleteFrom('sessions').where('id', '=', sessionId).returning('id').executeTakeFirst()
 }
 
 export async function insertSignInCode(

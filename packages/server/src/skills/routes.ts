@@ -81,7 +81,7 @@ export function skillHandlers({ live, installWorkflow }: SkillParts) {
         await access.spend(tx)
         await requireFreeSlot(tx, workspaceId)
         if (!(await store.claimUninstall(tx, workspaceId, params.slug))) throw new ApiError('NOT_FOUND')
-        const entry = { type: 'skill.uninstalled', workspaceId, details: { slug: params.slug } }
+        const entry = { type: 'skill.uninstalled' as const, workspaceId, details: { slug: params.slug } }
         await recordActivity(tx, principal, entry)
       })
       announce(workspaceId, params.slug)

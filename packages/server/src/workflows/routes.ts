@@ -112,7 +112,7 @@ async function uninstall(
   await deps.database.transaction(async (tx) => {
     await access.spend(tx)
     if (!(await store.deleteWorkflow(tx, workspaceId, params.slug))) throw new ApiError('NOT_FOUND')
-    const entry = { type: 'workflow.uninstalled', workspaceId, details: { slug: params.slug } }
+    const entry = { type: 'workflow.uninstalled' as const, workspaceId, details: { slug: params.slug } }
     await recordActivity(tx, principal, entry)
   })
   announce(live, workspaceId, params.slug)

@@ -1,4 +1,5 @@
 import { succeeded, workspaceRoutes } from '@guildhall/contract'
+import { recordActivity } from '../activity/activity.ts'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes } from '../http/bind-routes.ts'
 import { decodeCursor, timePart, toPage, uuidPart } from '../http/page.ts'
@@ -25,6 +26,8 @@ export function workspaceHandlers({ setSessionWorkspace, announceRemoval }: Sess
     createWorkspace: (call) =>
       createOnce(call, async (tx) => {
         const row = await createTeamWorkspace(tx, call.principal.userId, call.body.name.trim())
+        const details = { name: row.name }
+        await recordActivity(tx, call.principal, { type: 'workspace.created', workspaceId: row.id, details })
         return { resourceId: row.id, answer: describeWorkspace(row, call.principal.workspaceId) }
       }),
 
@@ -60,12 +63,18 @@ export function workspaceHandlers({ setSessionWorkspace, announceRemoval }: Sess
         const { userId: actorId, workspaceId } = call.principal
         const { email, role = 'member' } = call.body
         const member = await addMember(tx, { workspaceId, actorId }, { email, role })
+        const details = { userId: member.userId, role }
+        await recordActivity(tx, call.principal, { type: 'member.added', workspaceId, details })
         return { resourceId: member.userId, answer: member }
       }),
 
     removeMember: async ({ principal, params, deps }) => {
       const { userId: actorId, workspaceId } = principal
-      await deps.database.transaction((tx) => removeMember(tx, { workspaceId, actorId }, params.userId))
+      await deps.database.transaction(async (tx) => {
+        await removeMember(tx, { workspaceId, actorId }, params.userId)
+        const details = { userId: params.userId }
+        await recordActivity(tx, principal, { type: 'member.removed', workspaceId, details })
+      })
       announceRemoval(workspaceId, params.userId)
       return succeeded
     },
