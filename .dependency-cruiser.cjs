@@ -126,9 +126,9 @@ module.exports = {
     only('fastify-in-http', 'Fastify only in http/', ['fastify', '@fastify/[^/]+'], `${server}/http/`),
     only(
       'drivers-in-platform-and-stores',
-      'Database drivers only in platform/ and store.ts',
+      'Database drivers only in platform/ and in stores',
       ['pg', 'kysely', 'ioredis'],
-      [`${server}/platform/`, `${server}/[^/]+/store\\.ts$`, `${server}/[^/]+/event-store\\.ts$`],
+      [`${server}/platform/`, `${server}/[^/]+/store\\.ts$`, `${server}/[^/]+/(event|tend)-store\\.ts$`],
     ),
     only(
       'storage-driver-in-platform',

@@ -60,7 +60,8 @@ export async function startRestateNode(options: NodeOptions): Promise<RestateNod
 
 /**
  * The server looks for newer releases on GitHub whatever the telemetry setting says; octocrab is silenced because
- * without a network that look fails at every start and reads like a broken server.
+ * without a network that look fails at every start and reads like a broken server. A worker that hangs is found by the
+ * pings of the connection to it, here within six seconds; by default it takes a minute.
  */
 function config({ name, ports, settings, tables = '' }: NodeOptions, data: string, keyFile: string): string {
   const text = (value: string) => JSON.stringify(value)
@@ -86,6 +87,8 @@ bind-address = "127.0.0.1:${ports.ingress}"
 bind-address = "127.0.0.1:${ports.admin}"
 
 [worker.invoker]
+http2-keep-alive-interval = "2s"
+http2-keep-alive-timeout = "4s"
 request-identity-private-key-pem-file = ${text(keyFile)}
 
 ${tables}

@@ -62,7 +62,7 @@ test('every call to an engine that hangs comes to an end', async () => {
   const client = createEngineClient(silent.url)
   const runId = `run_${randomUUID()}`
   const calls: { [Name in keyof EngineClient]: Parameters<EngineClient[Name]> } = {
-    runExecution: [{ executionRowId: 1, attempt: 1 }],
+    runExecution: [{ executionRowId: 1, attempt: 1, offer: 0 }],
     launchRun: [runId],
     answerRun: [runId, { key: 'k', resumeId: 'r' }],
     cancelRun: [runId, invocationId],
@@ -114,7 +114,7 @@ describe('while the engine hangs', () => {
       () => ['cancel', 'resolve'].every((word) => ingress.asked.some(({ path }) => path.includes(word))),
       5000,
     )
-    await change(lost, { lease_until: new Date(Date.now() - 1).toISOString() })
+    await change(lost, { lease_until: new Date(Date.now() - 1).toISOString(), cost_milli_ds: 1 })
     await change(overdue, { started_at: long })
     const begun = performance.now()
     const codes = () =>

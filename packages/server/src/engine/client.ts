@@ -15,7 +15,7 @@ const workflowService: WorkflowService = { name: 'WorkflowRun' }
 
 /** How the API speaks to the durable engine. */
 export interface EngineClient {
-  /** Has a worker take a started execution. Asked again for the same attempt, nothing more happens. */
+  /** Has a worker take a started execution. Asked again for the same offer, nothing more happens. */
   runExecution(call: ExecutionCall): Promise<void>
   /** Has a run carried, and gives the id of what carries it; asked again, nothing more happens. */
   launchRun(runId: string): Promise<string>
@@ -34,7 +34,7 @@ export function createEngineClient(ingressUrl: string): EngineClient {
   const soon = connect({ url: ingressUrl, retry: false, fetch: asking })
   const patient = connect({ url: ingressUrl, retry: false, fetch: fetchWithin(takenWithinMs) })
   const engineAnswers = async () => (await asking(`${ingressUrl}/restate/health`)).ok
-  const workerAnswers = async () => (await soon.serviceClient(heartbeatService).beat()).alive
+  const workerAnswers = watchPulse(async () => (await soon.serviceClient(heartbeatService).beat()).alive)
   const tell = async (runId: string, handler: 'answer' | 'cancel', parameter: AnswerWord | string) => {
     const key = engineId('run', runId)
     await patient.send({ service: workflowService.name, handler, key, parameter })
@@ -51,13 +51,33 @@ export function createEngineClient(ingressUrl: string): EngineClient {
     resolveAwakeable: async (awakeableId) =>
       patient.resolveAwakeable(engineId('awakeable', awakeableId), null),
     runExecution: async (call) => {
-      const idempotencyKey = `${call.executionRowId}:${call.attempt}`
+      const idempotencyKey = `${call.executionRowId}:${call.attempt}:${call.offer}`
       await soon.serviceSendClient(executionService).run(call, SendOpts.from({ idempotencyKey }))
     },
     check: async () => {
       const [engine, workers] = await Promise.all([orFalse(engineAnswers()), orFalse(workerAnswers())])
-      return { engine, workers }
+      return { engine, workers: engine && workers }
     },
+  }
+}
+
+/** Longer than the engine needs to get from a worker that hangs to another one, if it has to try a few times. */
+const believedMs = 20_000
+
+/**
+ * Whether workers are there. One of several that hangs makes some beats late and breaks others off; as long as some come
+ * back, it is not the workers that are away. An engine that reaches none at all says so.
+ */
+function watchPulse(beat: () => Promise<boolean>): () => Promise<boolean> {
+  let beatenAt = Number.NEGATIVE_INFINITY
+  const tryOnce = () =>
+    beat().catch((error: unknown) =>
+      error instanceof Error && error.name === 'TimeoutError' ? 'late' : false,
+    )
+  return async () => {
+    const answer = (await tryOnce()) || (await tryOnce())
+    if (answer === true) beatenAt = performance.now()
+    return answer === 'late' ? performance.now() - beatenAt < believedMs : answer
   }
 }
 

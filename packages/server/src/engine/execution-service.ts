@@ -3,6 +3,8 @@ import { service } from '@restatedev/restate-sdk'
 export interface ExecutionCall {
   executionRowId: number
   attempt: number
+  /** The engine takes each once. A later one finds another worker while an earlier one is stuck in a worker that hangs. */
+  offer: number
 }
 
 /** Longer than an execution may last, so that the engine never cuts a call that is merely long. */
@@ -10,8 +12,8 @@ const longerThanAnyMs = 70 * 60_000
 
 /**
  * Hands executions to workers. The engine's part is to find a worker and, when that one dies, to call another; the work
- * itself is recorded in PostgreSQL and never repeated: whoever is called for an execution that was begun elsewhere waits
- * for its end. Nothing is journaled.
+ * itself is recorded in PostgreSQL and never repeated: whoever is called for an execution that was begun elsewhere has
+ * nothing to do. Nothing is journaled.
  */
 export function createExecutionService(run: (call: ExecutionCall) => Promise<void>) {
   return service({

@@ -17,6 +17,8 @@ export interface AnswerWord {
 
 /** An orchestrator that only waits is put aside at once; its steps are calls of their own when they may last. */
 const putAsideAfterMs = 1000
+/** Longer than anything that is done in place; a worker that holds on to a run for longer hangs. */
+const doneInPlaceMs = 60_000
 const rememberedMs = 10 * 60_000
 
 /**
@@ -58,6 +60,7 @@ export function createWorkflowService(records: RunRecords) {
     },
     options: {
       inactivityTimeout: putAsideAfterMs,
+      abortTimeout: doneInPlaceMs,
       workflowRetention: rememberedMs,
       journalRetention: 0,
       retryPolicy: { initialInterval: 50, maxInterval: 2000, exponentiationFactor: 2 },

@@ -4,14 +4,13 @@ import type { RedisLink } from '../platform/redis.ts'
 import { type DeltaNews, deltaFrame, type EventNews, type EventRow, newsOf } from './event-frames.ts'
 import { type NewEvent, publishNews } from './event-log.ts'
 import { findBatch, insertEventsFenced } from './event-store.ts'
+import { batchesPerAttempt } from './store.ts'
 
 /** With the time of the write itself it stays under 20 ms. */
 const collectMs = 10
 /** What may wait while the database is away. Beyond it the attempt is given up. */
 const maxWaitingLength = 16 * 1024 * 1024
 const retryAfterMs = 250
-/** Batches of an attempt are numbered within it, and attempts are numbered too: later ones are always higher. */
-const batchesPerAttempt = 2 ** 32
 
 type Entry = Omit<EventRow, 'sequence'> | { readonly delta: string }
 

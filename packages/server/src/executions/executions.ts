@@ -9,6 +9,7 @@ import { type Changed, type Ending, endExecution, hasEnded, neverBegan, startQue
 import * as listStore from './list-store.ts'
 import { type StepExecutionWish, startForStep } from './step-execution.ts'
 import * as store from './store.ts'
+import { type Due, lockDue } from './tend-store.ts'
 
 export { deleteOldEventPartitions, insertEventPartitions } from './event-store.ts'
 export { listWorkingOfKey } from './list-store.ts'
@@ -67,9 +68,12 @@ export async function tellWaiting(
   }
 }
 
-/** Hands a started execution to the engine, which calls a worker. Asking twice for one attempt is asking once. */
-export async function dispatch(parts: ExecutionParts, row: Pick<store.ExecutionRow, 'id' | 'attempt'>) {
-  await parts.engine.runExecution({ executionRowId: row.id, attempt: row.attempt })
+/** Hands a started execution to the engine, which calls a worker. Asking twice with one offer is asking once. */
+export async function dispatch(
+  parts: ExecutionParts,
+  { id, attempt, offer = 0 }: Pick<store.ExecutionRow, 'id' | 'attempt'> & { offer?: number },
+) {
+  await parts.engine.runExecution({ executionRowId: id, attempt, offer })
 }
 
 /**
@@ -111,13 +115,13 @@ export async function end(
   only: {
     attempt?: number
     untaken?: boolean
-    due?: store.Due
+    due?: Due
     lockWithinMs?: number
     spend?: Spend | undefined
   } = {},
 ): Promise<{ row: store.ExecutionRow | undefined; changed: Changed | undefined }> {
   const change = async (tx: Tx) => {
-    const row = await store.lockExecution(tx, id, only.due)
+    const row = await (only.due ? lockDue(tx, id, only.due) : store.lockExecution(tx, id))
     const isOthers =
       (only.attempt !== undefined && only.attempt !== row?.attempt) ||
       (only.untaken && row?.worker_id !== null)

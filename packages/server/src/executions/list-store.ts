@@ -1,4 +1,3 @@
-import { now, secondsAgo } from '../platform/clock.ts'
 import type { Db } from '../platform/database.ts'
 
 /** Where work is found that somebody has to see to: what nobody took, what waits, what is open. */
@@ -18,19 +17,6 @@ export async function listStuckQueues(db: Db, limit: number): Promise<string[]> 
     .limit(limit)
     .execute()
   return rows.map(({ workspace_id }) => workspace_id)
-}
-
-/** Started, and no worker has it yet: word to the engine may have been lost. */
-export async function listUnclaimed(db: Db, olderThanSeconds: number, limit: number) {
-  return db
-    .selectFrom('executions')
-    .select(['id', 'attempt'])
-    .where('status', '=', 'working')
-    .where('worker_id', 'is', null)
-    .where('started_at', '<=', secondsAgo(olderThanSeconds))
-    .where('lease_until', '>', now)
-    .limit(limit)
-    .execute()
 }
 
 export async function listOpenOfRun(db: Db, workflowRunId: string): Promise<number[]> {

@@ -37,16 +37,15 @@ const mostRefusals = 40
 
 /**
  * Executions in this worker. The engine calls `run` for each; the work itself does not hang on that call, because the
- * engine may be restarted in the middle of it. Called again for one that this process works on, it waits for that;
- * for one that another process holds, until that process is done or its lease lapses. A worker that loses its lease,
- * or sees the row ended, stops at once and writes nothing more: the row's attempt number shuts the log to it.
+ * engine may be restarted in the middle of it. Called again for one that this process works on, it waits for that; for
+ * one that another process holds there is nothing to do. A worker that loses its lease, or sees the row ended, stops at
+ * once and writes nothing more: the row's attempt number shuts the log to it.
  */
 export class Runner {
   readonly #parts: RunnerParts
   /** Tells an operator which process has or had an execution; the last part, that no earlier one had this name. */
   readonly #workerId = `${hostname()}/${process.pid}/${randomUUID()}`
   readonly #running = new Map<number, Promise<void>>()
-  readonly #draining = new AbortController()
   readonly #stop = new AbortController()
 
   constructor(parts: RunnerParts) {
@@ -64,7 +63,8 @@ export class Runner {
 
   async #take(executionRowId: number): Promise<void> {
     const row = await store.claimWork(this.#parts.database.db, executionRowId, this.#workerId)
-    return row ? this.#work(row) : this.#waitForOther(executionRowId)
+    // Otherwise somebody else has it, or nobody needs to. The tending of every process ends it if that one dies.
+    if (row) await this.#work(row)
   }
 
   /** Whether some worker may still need a sandbox: for its execution, or as the trial of one that starts beside this. */
@@ -76,21 +76,9 @@ export class Runner {
 
   /** What still runs after the drain ends as lost. */
   async close(drainMs: number): Promise<void> {
-    this.#draining.abort()
     const timer = setTimeout(() => this.#stop.abort(new Error('the worker stops')), drainMs)
     await Promise.allSettled(this.#running.values())
     clearTimeout(timer)
-  }
-
-  /** Somebody else has it, or nobody needs to. The tending of every process ends it if that one dies. */
-  async #waitForOther(executionRowId: number): Promise<void> {
-    const { signal } = this.#draining
-    while (!signal.aborted) {
-      const word = this.#parts.live.wait(endChannel(executionRowId), signal, lookEveryMs)
-      const row = await store.findExecutionById(this.#parts.database.db, executionRowId)
-      if (row?.status !== 'working') return
-      await word
-    }
   }
 
   async #work(row: store.ExecutionRow): Promise<void> {
@@ -128,7 +116,7 @@ export class Runner {
   }
 
   async #tellGone(row: store.ExecutionRow): Promise<void> {
-    await this.#persist(() => store.updateProcessGone(this.#parts.database.db, row.id), row)
+    await this.#persist(() => store.updateProcessGone(this.#parts.database.db, row.id, this.#workerId), row)
     this.#parts.live.wake(goneChannel(row.id))
   }
 

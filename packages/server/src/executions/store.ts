@@ -1,8 +1,10 @@
-import { executionTimeoutSeconds, idleExecutionSeconds } from '@guildhall/contract'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
-import { now, secondsAgo } from '../platform/clock.ts'
+import { now } from '../platform/clock.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import type { StopReason, Tables } from '../platform/tables.ts'
+
+/** Batches of an attempt are numbered within it, and attempts are numbered too: later ones are always higher. */
+export const batchesPerAttempt = 2 ** 32
 
 export type ExecutionRow = Selectable<Tables['executions']>
 
@@ -74,10 +76,8 @@ export async function findWorking(db: Db, executionId: string) {
     .executeTakeFirst()
 }
 
-/** With a reason to end it: undefined when that is no longer so, or somebody holds the row at this moment. */
-export async function lockExecution(tx: Tx, id: number, due?: Due) {
-  const query = tx.selectFrom('executions').selectAll().where('id', '=', id).forUpdate()
-  return (due ? query.where(dueConditions[due]).skipLocked() : query).executeTakeFirst()
+export async function lockExecution(tx: Tx, id: number) {
+  return tx.selectFrom('executions').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
 
 const listColumns = [
@@ -164,7 +164,7 @@ export async function claimStart(tx: Tx, id: number, reservedMilliDs: number, st
 }
 
 /** How long a started execution may wait for a worker, and how long a silent worker is believed to be alive. */
-const pickUpBefore = sql<string>`guild_now() + interval '40 seconds'`
+export const pickUpBefore = sql<string>`guild_now() + interval '60 seconds'`
 const leaseEnd = sql<string>`guild_now() + interval '20 seconds'`
 
 /**
@@ -215,8 +215,14 @@ export async function updateUsage(
     .executeTakeFirst()
 }
 
-export async function updateProcessGone(db: Db, id: number): Promise<void> {
-  await db.updateTable('executions').set({ process_gone_at: now }).where('id', '=', id).execute()
+/** Unless another worker has it by now. */
+export async function updateProcessGone(db: Db, id: number, workerId: string): Promise<void> {
+  await db
+    .updateTable('executions')
+    .set({ process_gone_at: now })
+    .where('id', '=', id)
+    .where('worker_id', '=', workerId)
+    .execute()
 }
 
 export interface Ending {
@@ -305,19 +311,6 @@ export async function countQueuedUpTo(db: Db, row: Pick<ExecutionRow, 'id' | 'wo
     .where(sql<boolean>`(queued_at, id) <= (${row.queued_at}::timestamptz, ${row.id}::bigint)`)
     .executeTakeFirstOrThrow()
   return Number(count)
-}
-
-/** Why an execution has to end by itself, on the database's clock. */
-export type Due = keyof typeof dueConditions
-const dueConditions = {
-  lapsed: sql<boolean>`status = 'working' and lease_until <= guild_now()`,
-  overdue: sql<boolean>`status = 'working' and started_at <= ${secondsAgo(executionTimeoutSeconds)}`,
-  forgotten: sql<boolean>`status = 'idle' and created_at <= ${secondsAgo(idleExecutionSeconds)}`,
-}
-
-export async function listDue(db: Db, due: Due, limit: number): Promise<number[]> {
-  const rows = await db.selectFrom('executions').select('id').where(dueConditions[due]).limit(limit).execute()
-  return rows.map(({ id }) => id)
 }
 
 export async function updateAwaitedTold(db: Db, id: number): Promise<void> {

@@ -1,10 +1,11 @@
-import type { Database } from '../platform/database.ts'
+import type { Database, Tx } from '../platform/database.ts'
 import { sideBySide } from '../platform/side-by-side.ts'
 import type { Tending } from '../platform/sweep.ts'
 import { dispatch, type ExecutionParts, end, startNext, tellWaiting } from './executions.ts'
 import { neverBegan } from './lifecycle.ts'
 import * as listStore from './list-store.ts'
 import * as store from './store.ts'
+import { claimTryAgain, type Due, listDue, listUnclaimed, lockDue } from './tend-store.ts'
 
 const atMost = 100
 const atOnce = 10
@@ -25,15 +26,15 @@ export function executionTending(parts: ExecutionParts): Tending[] {
     {
       name: 'endings of executions',
       run: async () => {
-        const lapsed = leases.choose(await store.listDue(db, 'lapsed', atMost))
+        const lapsed = leases.choose(await listDue(db, 'lapsed', atMost))
         await sideBySide(
           lapsed,
           atOnce,
-          async (id) => leases.note(id, await endDue(parts, id, 'lapsed')),
+          async (id) => leases.note(id, await endLapsed(parts, id)),
           warn(parts),
         )
         for (const due of ['overdue', 'forgotten'] as const) {
-          const ids = await store.listDue(db, due, atMost)
+          const ids = await listDue(db, due, atMost)
           await sideBySide(ids, atOnce, (id) => endDue(parts, id, due), warn(parts))
         }
       },
@@ -41,7 +42,7 @@ export function executionTending(parts: ExecutionParts): Tending[] {
     {
       name: 'offers of executions',
       run: async () => {
-        const unclaimed = await listStore.listUnclaimed(db, dispatchAgainSeconds, atMost)
+        const unclaimed = await listUnclaimed(db, dispatchAgainSeconds, atMost)
         await sideBySide(unclaimed, atOnce, (row) => dispatch(parts, row))
       },
     },
@@ -64,12 +65,16 @@ function warn({ logger }: ExecutionParts) {
   return (error: unknown, id: number) => logger.warn({ err: error, id }, 'an execution was not ended yet')
 }
 
+/** Whoever had it before it came to anything is given up, and another worker may try; otherwise it ends. */
+async function endLapsed(parts: ExecutionParts, id: number): Promise<store.ExecutionRow | undefined> {
+  const tryAgain = async (tx: Tx) => (await lockDue(tx, id, 'lapsed')) && claimTryAgain(tx, id)
+  const row = await parts.database.transaction(tryAgain, { lockWithinMs })
+  if (row) void dispatch(parts, row).catch(() => {})
+  return row ?? endDue(parts, id, 'lapsed')
+}
+
 /** The row as it was; undefined when somebody holds it at this moment, or it is not due any more. */
-async function endDue(
-  parts: ExecutionParts,
-  id: number,
-  due: store.Due,
-): Promise<store.ExecutionRow | undefined> {
+async function endDue(parts: ExecutionParts, id: number, due: Due): Promise<store.ExecutionRow | undefined> {
   const row = await store.findExecutionById(parts.database.db, id)
   // A worker that had it is gone with its sandbox; without one, none ever came.
   const lost = row?.worker_id ? 'SANDBOX_LOST' : neverBegan
