@@ -4,6 +4,7 @@ import { must, newKey, newPerson } from './support/actors.ts'
 import type { Answer, Caller } from './support/client.ts'
 import { removeScope } from './support/consent.ts'
 import {
+  bash,
   cancel,
   errand,
   installSkill,
@@ -13,7 +14,9 @@ import {
   newSkillArtifact,
   prepare,
   quick,
+  runThrough,
   type Started,
+  script,
   statusOf,
 } from './support/executions.ts'
 import { expectRefusal } from './support/shapes.ts'
@@ -133,6 +136,52 @@ test('whatever changes the library needs workspace:files:write', async () => {
     expectMissing(await call(without), 'workspace:files:write')
     expect((await call(holding)).status).not.toBe(403)
   }
+})
+
+test('files are read with workspace:files:read', async () => {
+  verifies('auth:scope:route-map-files-read')
+  const person = await newPerson()
+  await installSkill(person)
+  const artifactId = await newSkillArtifact(person, 'other')
+  const attachments = [{ name: 'a.md', artifactId }]
+  const calls: Call[] = [
+    (caller) => caller.get('/artifacts'),
+    (caller) => caller.get(`/artifacts/${artifactId}`),
+    (caller) => caller.get(`/artifacts/${artifactId}/content`),
+    (caller) => caller.get(`/skills/${errand}/bundle`),
+    (caller) => caller.get(`/skills/${errand}/diff`),
+    (caller) => caller.post('/executions', { skill_slug: errand, input: quick, attachments }),
+  ]
+  const without = await newKey(person, { scopes: ['tool:execute', 'workspace:files:write'] })
+  const holding = await newKey(person, { scopes: ['workspace:files:read'] })
+  for (const call of calls) {
+    expectMissing(await call(without), 'workspace:files:read')
+    expect((await call(holding)).status).toBe(200)
+  }
+  const unknown = expectRefusal(await without.get(`/artifacts/none-${randomUUID()}`), 403, 'FORBIDDEN')
+  expect(expectRefusal(await without.get(`/artifacts/${artifactId}`), 403, 'FORBIDDEN')).toEqual(unknown)
+})
+
+test('a key reads the outputs of what it has started itself', async () => {
+  verifies('auth:scope:own-outputs')
+  const person = await newPerson()
+  await installSkill(person)
+  const [key, sibling] = [
+    await newKey(person, { scopes: ['tool:execute'] }),
+    await newKey(person, { scopes: ['tool:execute'] }),
+  ]
+  const input = script({ say: 'Writing.', tools: [bash('printf kept > out.txt')] }, { say: 'Done.' })
+  const { executionId } = await runThrough(key, input)
+  const { outputBlocks } = await statusOf(key, executionId)
+  const file = outputBlocks.find(({ type }) => type === 'file')
+  const content = `root:${file?.['url']}`
+  const record = content.slice(0, content.indexOf('/content')) as `root:${string}`
+  expect((await key.get(content)).text).toBe('kept')
+  expect((await key.get(record)).status).toBe(200)
+  for (const path of [record, content]) expectMissing(await sibling.get(path), 'workspace:files:read')
+  expectMissing(await key.get('/artifacts'), 'workspace:files:read')
+  must(await removeScope(person, key.id, 'tool:execute'), 200)
+  expectMissing(await key.get(content), 'workspace:files:read')
 })
 
 test('any active key may read what its workspace has', async () => {

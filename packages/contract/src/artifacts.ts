@@ -66,6 +66,7 @@ export const artifactRoutes = defineRoutes({
     summary: 'The bundles of this workspace, newest first',
     tag: 'artifacts',
     audience: 'credential',
+    scopes: ['workspace:files:read'],
     limits: ['rest'],
     query: Type.Object({
       type: Type.Optional(ArtifactType),
@@ -81,6 +82,7 @@ export const artifactRoutes = defineRoutes({
     summary: 'One bundle and the list of its files',
     tag: 'artifacts',
     audience: 'credential',
+    scopesBeyondOwn: ['workspace:files:read'],
     limits: ['rest'],
     params: IdParam,
     responses: { 200: Artifact },
@@ -92,6 +94,7 @@ export const artifactRoutes = defineRoutes({
     summary: 'One file of a bundle; the path may be left out when it has one file',
     tag: 'artifacts',
     audience: 'credential',
+    scopesBeyondOwn: ['workspace:files:read'],
     limits: ['rest'],
     answers: 'file',
     params: IdParam,

@@ -169,6 +169,7 @@ export const skillRoutes = defineRoutes({
     summary: 'What changed between two versions, as unified diffs; by default between the last two',
     tag: 'skills',
     audience: 'credential',
+    scopes: ['workspace:files:read'],
     limits: ['rest'],
     params: SlugParam,
     query: Type.Object({
@@ -205,6 +206,7 @@ export const skillRoutes = defineRoutes({
     summary: 'The live version as a zip in the Agent Skills format',
     tag: 'skills',
     audience: 'credential',
+    scopes: ['workspace:files:read'],
     limits: ['rest'],
     answers: 'file',
     params: SlugParam,

@@ -109,6 +109,17 @@ const uses: Record<string, Use> = {
     body: async () => ({ type: 'file', files: [{ path: 'a.txt', content: randomUUID() }] }),
     refused: { body: { type: 'file', files: [{ path: '../a.txt', content: 'a' }] } },
   },
+  listArtifacts: { refused: { query: '?cursor=junk' } },
+  getArtifact: {
+    params: async () => ({ id: await newArtifact('read') }),
+    refused: { params: { id: none } },
+  },
+  getArtifactContent: {
+    params: async () => ({ id: await newArtifact('read') }),
+    refused: { params: { id: none } },
+  },
+  diffSkillVersions: { params: async () => ({ slug: 'errand' }), refused: { params: { slug: none } } },
+  exportSkill: { params: async () => ({ slug: 'errand' }), refused: { params: { slug: none } } },
   deleteArtifact: {
     params: async () => ({ id: await newArtifact('gone') }),
     refused: { params: { id: none } },

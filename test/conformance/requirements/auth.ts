@@ -107,6 +107,22 @@ export const auth = [
     decided: true,
   },
   {
+    id: 'auth:scope:route-map-files-read',
+    area: 'auth',
+    line: 439,
+    rule: 'A key without workspace:files:read is 403 with that id in the message on the list, the record and the content of artifacts, on the bundle and the diff of a skill, and on a start that attaches an artifact; with it none is.',
+    kind: 'security',
+    decided: true,
+  },
+  {
+    id: 'auth:scope:own-outputs',
+    area: 'auth',
+    line: 439,
+    rule: 'A key with tool:execute and without workspace:files:read gets record and content of what an execution that it started has left (200); of what others left it is told nothing (403).',
+    kind: 'security',
+    decided: true,
+  },
+  {
     id: 'auth:scope:cancel-own',
     area: 'auth',
     line: 439,

@@ -1,5 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { anySkill } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
+import type { Access } from '../http/access.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Principal } from '../http/principal.ts'
 import type { Tx } from '../platform/database.ts'
@@ -102,13 +104,15 @@ interface NewArtifact {
   slug: string
   name: string
   description: string
+  /** The key whose execution leaves this as its output. */
+  outputOfKey?: number | null
 }
 
 export async function createArtifact(
   tx: Tx,
   config: Quotas,
   principal: Pick<Principal, 'workspaceId' | 'userId'>,
-  { id = newArtifactId(), ...artifact }: NewArtifact,
+  { id = newArtifactId(), outputOfKey = null, ...artifact }: NewArtifact,
   bundle: StoredBundle,
 ) {
   await keepBundle(tx, bundle)
@@ -120,11 +124,26 @@ export async function createArtifact(
     size_bytes: bundle.sizeBytes,
     content_checksum: bundle.checksum,
     created_by: principal.userId,
+    output_of_key: outputOfKey,
   }
   const createdAt = await store.insertArtifact(tx, row)
   // After the insert, which holds the workspace's counters until the end: of uploads at once none is overlooked.
   await requireArtifactRoom(tx, config, principal.workspaceId)
   return { ...row, created_at: createdAt }
+}
+
+/**
+ * A key reads the outputs of what it started by its right to run skills; all else needs the scope for files, and is asked
+ * for before anything is told about it.
+ */
+export async function requireReadable(
+  { principal, access, deps }: { principal: Principal; access: Access; deps: Pick<Deps, 'database'> },
+  artifactId: string,
+): Promise<void> {
+  const { kind, credentialId, workspaceId } = principal
+  const mayBeOwn = kind === 'key' && (await access.holds(anySkill))
+  if (mayBeOwn && (await store.findOutput(deps.database.db, workspaceId, artifactId, credentialId))) return
+  await access.require(['workspace:files:read'])
 }
 
 const graceSeconds = 3600

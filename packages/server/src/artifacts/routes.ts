@@ -4,7 +4,7 @@ import { ApiError } from '../http/api-error.ts'
 import { bindRoutes, type UploadedFile } from '../http/bind-routes.ts'
 import { decodeCursor, timePart, toPage } from '../http/page.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
-import { createArtifact, requireArtifactRoom, storageAway, storeFiles } from './artifacts.ts'
+import { createArtifact, requireArtifactRoom, requireReadable, storageAway, storeFiles } from './artifacts.ts'
 import { decodeBase64, toBundle } from './bundle.ts'
 import * as store from './store.ts'
 import { type BundleFile, unpack } from './unpack.ts'
@@ -51,7 +51,9 @@ export function artifactHandlers() {
       return toPage(rows, limit, describeArtifact, (row) => [row.created_at, row.id])
     },
 
-    getArtifact: async ({ principal, params, deps }) => {
+    getArtifact: async (call) => {
+      const { principal, params, deps } = call
+      await requireReadable(call, params.id)
       const { db } = deps.database
       const row = await store.findArtifact(db, principal.workspaceId, params.id)
       if (!row) throw new ApiError('NOT_FOUND')
@@ -64,7 +66,9 @@ export function artifactHandlers() {
       return { ...describeArtifact(row), files: described }
     },
 
-    getArtifactContent: async ({ principal, params, query, deps }) => {
+    getArtifactContent: async (call) => {
+      const { principal, params, query, deps } = call
+      await requireReadable(call, params.id)
       const files = await store.listFiles(deps.database.db, principal.workspaceId, params.id)
       if (files.length > 1 && query.path === undefined) {
         throw new ApiError('INVALID_INPUT', { message: 'path: say which of the files' })

@@ -110,6 +110,17 @@ export async function findArtifact(db: Db, workspaceId: string, id: string) {
     .executeTakeFirst()
 }
 
+/** Undefined unless an execution of this key has left it. */
+export async function findOutput(db: Db, workspaceId: string, id: string, keyId: number) {
+  return db
+    .selectFrom('artifacts')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .where('output_of_key', '=', keyId)
+    .executeTakeFirst()
+}
+
 export async function listArtifacts(
   db: Db,
   workspaceId: string,

@@ -4,32 +4,31 @@ import {
   decodeBase64,
   findArtifact,
   readBundle,
+  requireReadable,
   type StoredBundle,
   storeFiles,
   toBundle,
 } from '../artifacts/artifacts.ts'
-import type { Deps } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
+import type { Call } from '../http/bind-routes.ts'
 
 type Attachment = NonNullable<BodyOf<(typeof executionRoutes)['runSkill']>['attachments']>[number]
 
+type Caller = Pick<Call<(typeof executionRoutes)['runSkill']>, 'principal' | 'access' | 'deps'>
+
 /** Everything that comes with an input becomes one bundle, which the agent finds in its workspace. */
 export async function storeAttachments(
-  deps: Deps,
-  workspaceId: string,
+  call: Caller,
   attachments: readonly Attachment[] | undefined,
 ): Promise<StoredBundle | undefined> {
   if (!attachments || attachments.length === 0) return undefined
   const files = []
-  for (const attachment of attachments) files.push(...(await filesOf(deps, workspaceId, attachment)))
-  return storeFiles(deps, toBundle('file', files))
+  for (const attachment of attachments) files.push(...(await filesOf(call, attachment)))
+  return storeFiles(call.deps, toBundle('file', files))
 }
 
-async function filesOf(
-  deps: Deps,
-  workspaceId: string,
-  { name, artifactId, data }: Attachment,
-): Promise<BundleFile[]> {
+async function filesOf(call: Caller, { name, artifactId, data }: Attachment): Promise<BundleFile[]> {
+  const { deps, principal } = call
   if ((artifactId === undefined) === (data === undefined)) {
     throw new ApiError('INVALID_INPUT', { message: `attachments: ${name} needs either data or artifactId` })
   }
@@ -38,7 +37,9 @@ async function filesOf(
     if (bytes) return [{ path: name, bytes }]
     throw new ApiError('INVALID_INPUT', { message: `attachments: the data of ${name} is not base64` })
   }
-  const artifact = await findArtifact(deps.database.db, workspaceId, artifactId ?? '')
+  // What is attached is read by the skill, and by whoever reads what the skill says.
+  await requireReadable(call, artifactId ?? '')
+  const artifact = await findArtifact(deps.database.db, principal.workspaceId, artifactId ?? '')
   if (!artifact)
     throw new ApiError('NOT_FOUND', { message: `attachments: there is no artifact ${artifactId}` })
   const files = await readBundle(deps, artifact.content_checksum)

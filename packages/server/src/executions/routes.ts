@@ -37,7 +37,7 @@ export function executionHandlers(parts: ExecutionParts) {
         throw new ApiError('EXECUTION_RUNNING', { status: 409, message, retryAfterSeconds: 1 })
       }
       const skill = await requireSkill(call, params.slug)
-      const attachments = await storeAttachments(deps, principal.workspaceId, body.attachments)
+      const attachments = await storeAttachments(call, body.attachments)
       const made: { changed?: Changed } = {}
       const start = async (tx: Tx) => {
         const row = await prepareExecution(tx, makerOf(principal), skill, {
@@ -81,7 +81,7 @@ export function executionHandlers(parts: ExecutionParts) {
       const skill = await requireSkill(call, slug)
       const remixed = body.remixOf
       if (remixed !== undefined) await requireExecution(call, remixed)
-      const attachments = await storeAttachments(deps, principal.workspaceId, body.attachments)
+      const attachments = await storeAttachments(call, body.attachments)
       return createOnce(call, async (tx) => {
         const row = await prepareExecution(tx, makerOf(principal), skill, {
           input,
@@ -156,8 +156,7 @@ export function executionHandlers(parts: ExecutionParts) {
       const parent = await requireRunnable(call, params.executionId)
       requireSmallInput(body.input)
       const skill = await requireSkill(call, parent.skill_slug)
-      const attachments =
-        body.attachments && ((await storeAttachments(deps, principal.workspaceId, body.attachments)) ?? null)
+      const attachments = body.attachments && ((await storeAttachments(call, body.attachments)) ?? null)
       const made: { changed?: Changed } = {}
       const start = async (tx: Tx) => {
         const row = await prepareExecution(tx, makerOf(principal), skill, {

@@ -241,7 +241,13 @@ export class Runner {
     const owner = { workspaceId: row.workspace_id, userId: row.user_id }
     // One name for all tries: of one whose answer was lost the artifact may be there.
     const id = newArtifactId()
-    const about = { id, slug: row.skill_slug, name: `Output of ${row.skill_name}`, description: '' }
+    const about = {
+      id,
+      slug: row.skill_slug,
+      name: `Output of ${row.skill_name}`,
+      description: '',
+      outputOfKey: row.api_key_id,
+    }
     const stored = await persistently(signal, async () => {
       const { config, database } = this.#parts
       await requireArtifactRoom(database.db, config, row.workspace_id, bundle)

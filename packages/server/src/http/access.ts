@@ -31,6 +31,14 @@ export class Access {
     for (const scope of once) if (scope !== anySkill) this.#once.add(scope)
   }
 
+  /** Whether the key has this to keep or for a while; a grant that is good once is for an effect, and not asked. */
+  async holds(scope: string): Promise<boolean> {
+    const missing = missingScopes(this.#principal.scopes, [scope])
+    if (missing.length === 0) return true
+    const { uncovered, once } = await this.#grants.find(this.#principal, missing, this.#request)
+    return uncovered.length === 0 && once.length === 0
+  }
+
   /** Whether the effect has to spend something, and so needs a transaction. */
   get mustSpend(): boolean {
     return this.#once.size > 0
