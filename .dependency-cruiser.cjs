@@ -5,6 +5,7 @@ const features = [
   'users',
   'activity',
   'workspaces',
+  'invitations',
   'billing',
   'live',
   'keys',

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  addMember,
   confirm,
   deny,
   inWorkspace,
@@ -200,8 +201,9 @@ describe('the inbox', () => {
   test('holds nothing that others have to decide', async () => {
     verifies('approvals:list:own-only')
     const [owner, colleague] = [await newPerson(), await newPerson()]
-    const team = inWorkspace((await newWorkspace(owner)).id)
-    must(await owner.post('/workspaces/current/members', { email: colleague.email }, team), 201)
+    const { id } = await newWorkspace(owner)
+    await addMember(owner, id, colleague)
+    const team = inWorkspace(id)
     const { consent_id } = await mustConnect(await keyWith(owner, team), ['profile:read'])
     expect((await inbox(owner)).items.map(({ id }) => id)).toEqual([consent_id])
     expect((await inbox(colleague)).items).toEqual([])

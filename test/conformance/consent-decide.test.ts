@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  addMember,
   inWorkspace,
   listKeys,
   must,
@@ -267,8 +268,9 @@ describe('a decision', () => {
   test('is the owner’s alone', async () => {
     verifies('consent:approve:owner-only')
     const [owner, colleague] = [await newPerson(), await newPerson()]
-    const team = inWorkspace((await newWorkspace(owner)).id)
-    must(await owner.post('/workspaces/current/members', { email: colleague.email }, team), 201)
+    const { id } = await newWorkspace(owner)
+    await addMember(owner, id, colleague)
+    const team = inWorkspace(id)
     const key = await newKey(owner, { scopes: ['agent:list'] }, team)
     const consent = await mustConnect(key, ['profile:read'])
     const asked = await mustRequest(key, 'billing:read')

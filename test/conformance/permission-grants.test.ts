@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { inWorkspace, listKeys, must, newKey, newPerson, newWorkspace } from './support/actors.ts'
+import { addMember, inWorkspace, listKeys, must, newKey, newPerson, newWorkspace } from './support/actors.ts'
 import {
   approveRequest,
   callGuarded,
@@ -144,8 +144,9 @@ describe('taking a scope away', () => {
   test('from a foreign key is as if it were not there', async () => {
     verifies('permission:delete-scope:foreign-key-404')
     const [owner, colleague] = [await newPerson(), await newPerson()]
-    const team = inWorkspace((await newWorkspace(owner)).id)
-    must(await owner.post('/workspaces/current/members', { email: colleague.email }, team), 201)
+    const { id } = await newWorkspace(owner)
+    await addMember(owner, id, colleague)
+    const team = inWorkspace(id)
     const key = await newKey(owner, { scopes: ['profile:read'] }, team)
     const random = await colleague.delete('/agents/987654321/scopes/profile:read')
     expectRefusal(random, 404, 'NOT_FOUND')

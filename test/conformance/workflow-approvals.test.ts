@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  addMember,
   inWorkspace,
   type Key,
   must,
@@ -56,7 +57,7 @@ function decide(person: Person, { id }: Item, how: 'approve' | 'deny', body?: un
 /** The first one's, with the second one in it. */
 async function newTeam(owner: Person, member: Person): Promise<string> {
   const { id } = await newWorkspace(owner)
-  must(await owner.post('/workspaces/current/members', { email: member.email }, inWorkspace(id)), 201)
+  await addMember(owner, id, member)
   return id
 }
 

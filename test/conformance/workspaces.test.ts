@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import {
   inWorkspace,
   type NewKeyRecord,
+  newEmail,
   newKey,
   newPerson,
   newWorkspace,
@@ -151,6 +152,48 @@ describe('which workspace a request acts in', () => {
     const person = await newPerson()
     for (const path of [`/workspaces/${person.workspaceId}`, `/workspaces/${person.workspaceId}/members`]) {
       expectRefusal(await person.get(path), 404, 'NOT_FOUND')
+    }
+  })
+})
+
+describe('an invitation', () => {
+  interface Invitation {
+    id: string
+    email: string
+  }
+  const invite = (owner: Caller, workspaceId: string, email: string) =>
+    owner.post<Invitation>('/workspaces/current/members', { email }, inWorkspace(workspaceId))
+  const invitationsOf = async (person: Caller) =>
+    (await person.get<{ items: Invitation[] }>('/invitations')).body.items
+
+  test('is answered alike for an address that somebody has and one that nobody has', async () => {
+    verifies('workspaces:invitations:answer-alike')
+    const [owner, known] = [await newPerson(), await newPerson()]
+    const { id } = await newWorkspace(owner)
+    const answers = [await invite(owner, id, known.email), await invite(owner, id, newEmail())]
+    expect(answers.map(({ status }) => status)).toEqual([202, 202])
+    const [forKnown, forNobody] = answers.map(({ body }) => body)
+    expect(Object.keys(forNobody ?? {})).toEqual(Object.keys(forKnown ?? {}))
+    const members = await owner.get<{ items: object[] }>('/workspaces/current/members', inWorkspace(id))
+    expect(members.body.items).toHaveLength(1)
+    expectRefusal(await known.get('/skills', inWorkspace(id)), 403, 'FORBIDDEN')
+  })
+
+  test('is accepted or declined by whom it is for, once', async () => {
+    verifies('workspaces:invitations:accept-decline')
+    const [owner, joining, declining] = [await newPerson(), await newPerson(), await newPerson()]
+    const { id: workspaceId } = await newWorkspace(owner)
+    for (const [person, verb, status] of [
+      [joining, 'accept', 200],
+      [declining, 'decline', 403],
+    ] as const) {
+      const { id } = (await invite(owner, workspaceId, person.email)).body
+      expect(await invitationsOf(person)).toMatchObject([{ id }])
+      expectRefusal(await owner.post(`/invitations/${id}/${verb}`), 404, 'NOT_FOUND')
+      expect((await person.post(`/invitations/${id}/${verb}`)).status).toBe(200)
+      expectRefusal(await person.post(`/invitations/${id}/${verb}`), 404, 'NOT_FOUND')
+      expect(await invitationsOf(person)).toEqual([])
+      expect((await person.get('/skills', inWorkspace(workspaceId))).status).toBe(status)
     }
   })
 })

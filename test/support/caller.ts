@@ -29,6 +29,8 @@ export interface Caller {
   newPerson(options?: { mode?: string; email?: string }): Promise<Person>
   newKey(person: Person, body?: Record<string, unknown>): Promise<{ id: number; secret: string }>
   newTeam(person: Person, name?: string): Promise<string>
+  /** Invites somebody into a team, who accepts. */
+  addMember(owner: Person, workspaceId: string, member: Person): Promise<void>
   /** A pairing code that waits for a decision. */
   newCode(): Promise<{ deviceCode: string; userCode: string }>
 }
@@ -83,6 +85,15 @@ export function createCaller(baseUrl: string): Caller {
     newTeam: async (person, name = 'Team') => {
       const answer = await call('POST', '/api/v1/workspaces', { token: person.token, body: { name } })
       return expectStatus(answer, 201).id
+    },
+    addMember: async (owner, workspaceId, member) => {
+      const invited = await call('POST', '/api/v1/workspaces/current/members', {
+        token: owner.token,
+        headers: { 'x-workspace-id': workspaceId },
+        body: { email: member.email },
+      })
+      const { id } = expectStatus(invited, 202)
+      expectStatus(await call('POST', `/api/v1/invitations/${id}/accept`, { token: member.token }), 200)
     },
     newCode: async () => {
       const { device_code, user_code } = expectStatus(await call('POST', '/api/v1/activate'), 200)

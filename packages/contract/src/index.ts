@@ -6,6 +6,7 @@ import { artifactRoutes } from './artifacts.ts'
 import { billingRoutes } from './billing.ts'
 import { consentRoutes } from './consent.ts'
 import { executionRoutes } from './executions.ts'
+import { invitationRoutes } from './invitations.ts'
 import { keyRoutes } from './keys.ts'
 import { liveRoutes } from './live-events.ts'
 import { marketplaceRoutes } from './marketplace.ts'
@@ -25,6 +26,7 @@ export const routes = defineRoutes({
   ...metaRoutes,
   ...sessionRoutes,
   ...workspaceRoutes,
+  ...invitationRoutes,
   ...liveRoutes,
   ...keyRoutes,
   ...passkeyRoutes,
@@ -68,6 +70,13 @@ export {
   idleExecutionSeconds,
   inputBytes,
 } from './executions.ts'
+export {
+  invitationLifetimeSeconds,
+  invitationRoutes,
+  invitationsPerAddress,
+  invitationsPerInviter,
+  invitationsPerWorkspace,
+} from './invitations.ts'
 export { accessOf, type KeyWish, keyRoutes } from './keys.ts'
 export {
   actionArgsLimits,

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { Limit, Nullable, Success, Timestamp, Uuid, WorkspaceRef } from './shapes.ts'
 
-const Role = Type.Enum(['owner', 'member'])
+export const Role = Type.Enum(['owner', 'member'])
 
 export const Workspace = Type.Object({
   id: Uuid,
@@ -68,21 +68,6 @@ export const workspaceRoutes = defineRoutes({
     }),
     responses: { 200: Type.Object({ items: Type.Array(Member), nextCursor: Nullable(Type.String()) }) },
     errors: ['INVALID_INPUT'],
-  },
-  addMember: {
-    method: 'POST',
-    path: '/api/v1/workspaces/current/members',
-    summary: 'Add a person who has signed in before, by verified email address; owners only',
-    tag: 'workspaces',
-    audience: 'session',
-    limits: ['rest'],
-    creates: true,
-    body: Type.Object({
-      email: Type.String({ minLength: 3, maxLength: 320 }),
-      role: Type.Optional(Role),
-    }),
-    responses: { 201: Member },
-    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT'],
   },
   removeMember: {
     method: 'DELETE',

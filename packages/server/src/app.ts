@@ -23,6 +23,8 @@ import { executionHandlers } from './executions/routes.ts'
 import { executionTending } from './executions/tend.ts'
 import { createServer, type Server } from './http/server.ts'
 import { deleteForgottenKeys } from './idempotency/idempotency.ts'
+import { deleteEndedInvitations } from './invitations/invitations.ts'
+import { invitationHandlers } from './invitations/routes.ts'
 import {
   deleteEndedSecrets,
   deleteUnclaimedKeys,
@@ -112,6 +114,7 @@ export function createApp(deps: Deps): {
           setSessionWorkspace(deps.database, sessions, sessionId, workspaceId),
         announceRemoval: (workspaceId, userId) => live.announceRemoval(workspaceId, userId),
       }),
+      ...invitationHandlers(),
       ...liveHandlers(live),
       ...keyHandlers(keys, {
         // Runs first, so that none of them starts another execution.
@@ -157,6 +160,7 @@ export function createApp(deps: Deps): {
     { table: 'api_keys', run: () => deleteUnclaimedKeys(db) },
     { table: 'api_key_secrets', run: () => deleteEndedSecrets(db) },
     { table: 'sessions', run: () => deleteEndedSessions(db) },
+    { table: 'invitations', run: () => deleteEndedInvitations(db) },
     { table: 'passkey_challenges', run: () => deletePasskeyLeftovers(db) },
     { table: 'event_partitions', run: () => insertEventPartitions(db) },
     {

@@ -126,11 +126,7 @@ test('a key ends with the membership of its owner', async () => {
   const [owner, member] = [await house.newPerson(), await house.newPerson()]
   const team = await house.newTeam(owner)
   const inTeam = { 'x-workspace-id': team }
-  await house.call('POST', '/api/v1/workspaces/current/members', {
-    token: owner.token,
-    headers: inTeam,
-    body: { email: member.email },
-  })
+  await house.addMember(owner, team, member)
   const created = await house.call('POST', '/api/v1/keys', {
     token: member.token,
     headers: inTeam,
@@ -150,7 +146,7 @@ test('a key of a workspace that its owner has left does not count towards the li
   const [owner, member] = [await house.newPerson(), await house.newPerson({ mode: 'byokmode' })]
   const headers = { 'x-workspace-id': await house.newTeam(owner) }
   const path = '/api/v1/workspaces/current/members'
-  await house.call('POST', path, { token: owner.token, headers, body: { email: member.email } })
+  await house.addMember(owner, headers['x-workspace-id'], member)
   await house.call('POST', '/api/v1/keys', { token: member.token, headers, body: { label: 'team' } })
   const full = await house.call('POST', '/api/v1/keys', { token: member.token, body: { label: 'own' } })
   expect(full.status).toBe(403)

@@ -55,11 +55,7 @@ describe.each([
     const team = await near.newTeam(person)
     const inTeam = { 'x-workspace-id': team }
     const removed = await near.newPerson()
-    await near.call('POST', '/api/v1/workspaces/current/members', {
-      token: person.token,
-      headers: inTeam,
-      body: { email: removed.email },
-    })
+    await near.addMember(person, team, removed)
     const open = async (credential: Parameters<typeof socketUrl>[1]) => [
       await openSocket(await socketUrl(near, credential)),
       await openSocket(await socketUrl(far, credential)),

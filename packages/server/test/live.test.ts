@@ -79,11 +79,7 @@ test('workspaces and persons are apart; only approvals follow a person, and come
   const team = await one.newTeam(person)
   const mate = await one.newPerson()
   const inTeam = { 'x-workspace-id': team }
-  await one.call('POST', '/api/v1/workspaces/current/members', {
-    token: person.token,
-    headers: inTeam,
-    body: { email: mate.email },
-  })
+  await one.addMember(person, team, mate)
   const [own, teamSession, ownKey, stranger, mateInTeam] = await Promise.all([
     openSocket(await socketUrl(one, { token: person.token })),
     openSocket(await socketUrl(two, { token: person.token, headers: inTeam })),

@@ -76,4 +76,20 @@ export const workspaces = [
     kind: 'state',
     decided: true,
   },
+  {
+    id: 'workspaces:invitations:answer-alike',
+    area: 'workspaces',
+    line: 9,
+    rule: 'POST /workspaces/current/members { email, role } is 202 with the same fields for an address that an account has and for one that none has, and makes nobody a member.',
+    kind: 'security',
+    decided: true,
+  },
+  {
+    id: 'workspaces:invitations:accept-decline',
+    area: 'workspaces',
+    line: 9,
+    rule: 'The person with the address finds the invitation in GET /invitations; POST /invitations/:id/accept makes them a member with its role, decline does not, and either is 404 afterwards and for anybody else.',
+    kind: 'state',
+    decided: true,
+  },
 ] as const satisfies readonly Requirement[]

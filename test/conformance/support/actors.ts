@@ -121,6 +121,17 @@ export async function newWorkspace(person: Person, name = 'Team'): Promise<Works
   return must(await person.post<Workspace>('/workspaces', { name }), 201)
 }
 
+/** Invites somebody into a team, who accepts. */
+export async function addMember(owner: Person, workspaceId: string, member: Person): Promise<void> {
+  const body = { email: member.email }
+  const invited = await owner.post<{ id: string }>(
+    '/workspaces/current/members',
+    body,
+    inWorkspace(workspaceId),
+  )
+  must(await member.post(`/invitations/${must(invited, 202).id}/accept`), 200)
+}
+
 export function inWorkspace(workspaceId: string): SendOptions {
   return { headers: { 'x-workspace-id': workspaceId } }
 }

@@ -27,6 +27,15 @@ export interface AccessTables {
     kind: 'personal' | 'team'
     created_at: Time
   }
+  invitations: {
+    id: Generated<string>
+    workspace_id: string
+    email: string
+    role: Role
+    invited_by: string
+    created_at: Time
+    expires_at: Time
+  }
   workspace_members: { workspace_id: string; user_id: string; role: Role; joined_at: Time }
   sessions: {
     id: Generated<number>
@@ -35,6 +44,9 @@ export interface AccessTables {
     workspace_id: string
     created_at: Time
     expires_at: Time
+    last_used_at: Time
+    client_ua: string | null
+    client_ip: string | null
   }
   sign_in_codes: { code_hash: Buffer; user_id: string; challenge: string | null; expires_at: Time }
   api_keys: {
@@ -165,6 +177,7 @@ export interface AccessTables {
     workspace_id: string | null
     consumed_at: OptionalTime
     expires_at: Time
+    created_at: Time
   }
   profiles: {
     user_id: string

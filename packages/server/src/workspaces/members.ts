@@ -1,63 +1,71 @@
-import { membersPerWorkspace } from '@guildhall/contract'
+import { membersPerWorkspace, workspacesPerUser } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
-import type { Tx } from '../platform/database.ts'
+import type { Db, Tx } from '../platform/database.ts'
 import { isUuid } from '../platform/ids.ts'
 import type { Role } from '../platform/tables.ts'
-import { findUserByVerifiedEmail } from '../users/users.ts'
+import { lockUser } from '../users/users.ts'
 import * as store from './store.ts'
-import { requireRoomForWorkspace } from './workspaces.ts'
 
-interface Change {
-  workspaceId: string
-  /** Who makes the change. */
-  actorId: string
+/** Held by whoever changes the members, so that they are counted by one at a time; an owner, when one is named. */
+export async function lockTeam(tx: Tx, workspaceId: string, ownerId?: string): Promise<void> {
+  const workspace = await store.lockWorkspace(tx, workspaceId)
+  if (ownerId !== undefined) await requireOwner(tx, workspaceId, ownerId)
+  if (workspace?.kind === 'team') return
+  throw new ApiError('CONFLICT', {
+    message: 'A personal workspace cannot have members; create a team workspace',
+  })
 }
 
-/** Owners add people who have signed in before; a personal workspace stays its owner's alone. */
-export async function addMember(tx: Tx, change: Change, invited: { email: string; role: Role }) {
-  const workspace = await store.lockWorkspace(tx, change.workspaceId)
-  await requireOwner(tx, change)
-  if (workspace?.kind !== 'team') {
-    throw new ApiError('CONFLICT', {
-      message: 'A personal workspace cannot have members; create a team workspace',
-    })
+/** Under the workspace's lock. Who is a member already stays what they are. */
+export async function joinWorkspace(tx: Tx, workspaceId: string, userId: string, role: Role) {
+  const isNew = !(await store.findMember(tx, workspaceId, userId))
+  if (isNew) {
+    const { members } = await store.countMembers(tx, workspaceId)
+    if (members >= membersPerWorkspace) {
+      throw new ApiError('CONFLICT', {
+        message: `A workspace can have at most ${membersPerWorkspace} members`,
+        details: { limit: membersPerWorkspace },
+      })
+    }
+    await requireRoomForWorkspace(tx, userId)
+    await store.insertMember(tx, workspaceId, userId, role)
   }
-  const user = await findUserByVerifiedEmail(tx, invited.email)
-  if (!user) throw new ApiError('NOT_FOUND', { message: 'Nobody with this address has signed in yet' })
-  const { members } = await store.countMembers(tx, change.workspaceId)
-  if (members >= membersPerWorkspace) {
-    throw new ApiError('CONFLICT', {
-      message: `A workspace can have at most ${membersPerWorkspace} members`,
-      details: { limit: membersPerWorkspace },
-    })
-  }
-  await requireRoomForWorkspace(tx, user.id)
-  if (!(await store.insertMember(tx, change.workspaceId, user.id, invited.role))) {
-    throw new ApiError('CONFLICT', { message: 'This person is a member already' })
-  }
-  const member = await store.findMember(tx, change.workspaceId, user.id)
-  if (!member) throw new Error('A member that was just added is not there')
-  return member
+  const workspace = await store.findWorkspaceOf(tx, workspaceId, userId)
+  if (!workspace) throw new Error('Somebody who has just joined a workspace is not in it')
+  return { workspace, isNew }
+}
+
+/** Counted under the person's lock, whether the person makes a workspace or is added to one. */
+export async function requireRoomForWorkspace(tx: Tx, userId: string): Promise<void> {
+  await lockUser(tx, userId)
+  if ((await store.countMemberships(tx, userId)) < workspacesPerUser) return
+  throw new ApiError('CONFLICT', {
+    message: `A person can belong to at most ${workspacesPerUser} workspaces`,
+    details: { limit: workspacesPerUser },
+  })
 }
 
 /** An owner removes anybody, a member itself; a workspace keeps at least one owner. */
-export async function removeMember(tx: Tx, change: Change, userId: string): Promise<void> {
-  await store.lockWorkspace(tx, change.workspaceId)
-  if (userId !== change.actorId) await requireOwner(tx, change)
-  const member = isUuid(userId) ? await store.findMember(tx, change.workspaceId, userId) : undefined
+export async function removeMember(
+  tx: Tx,
+  { workspaceId, actorId }: { workspaceId: string; actorId: string },
+  userId: string,
+): Promise<void> {
+  await store.lockWorkspace(tx, workspaceId)
+  if (userId !== actorId) await requireOwner(tx, workspaceId, actorId)
+  const member = isUuid(userId) ? await store.findMember(tx, workspaceId, userId) : undefined
   if (!member) throw new ApiError('NOT_FOUND')
-  const { owners } = await store.countMembers(tx, change.workspaceId)
+  const { owners } = await store.countMembers(tx, workspaceId)
   if (member.role === 'owner' && owners === 1) {
     throw new ApiError('CONFLICT', {
       message: 'The last owner cannot leave; make somebody else an owner first',
     })
   }
-  await store.deleteMember(tx, change.workspaceId, userId)
+  await store.deleteMember(tx, workspaceId, userId)
 }
 
-async function requireOwner(tx: Tx, { workspaceId, actorId }: Change): Promise<void> {
-  const actor = await store.findMember(tx, workspaceId, actorId)
-  if (actor?.role !== 'owner') {
-    throw new ApiError('FORBIDDEN', { message: 'Only an owner of the workspace may change its members' })
-  }
+export async function requireOwner(db: Db, workspaceId: string, userId: string): Promise<void> {
+  const member = await store.findMember(db, workspaceId, userId)
+  if (member?.role === 'owner') return
+  throw new ApiError('FORBIDDEN', { message: 'Only an owner of the workspace may change its members' })
 }

@@ -4,7 +4,7 @@ import { ApiError } from '../http/api-error.ts'
 import { bindRoutes } from '../http/bind-routes.ts'
 import { decodeCursor, timePart, toPage, uuidPart } from '../http/page.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
-import { addMember, removeMember } from './members.ts'
+import { removeMember } from './members.ts'
 import type { SessionDefaults } from './session-defaults.ts'
 import * as store from './store.ts'
 import { createTeamWorkspace, describeWorkspace, findWorkspace } from './workspaces.ts'
@@ -57,16 +57,6 @@ export function workspaceHandlers({ setSessionWorkspace, announceRemoval }: Sess
         (row) => [row.joinedAt, row.userId],
       )
     },
-
-    addMember: (call) =>
-      createOnce(call, async (tx) => {
-        const { userId: actorId, workspaceId } = call.principal
-        const { email, role = 'member' } = call.body
-        const member = await addMember(tx, { workspaceId, actorId }, { email, role })
-        const details = { userId: member.userId, role }
-        await recordActivity(tx, call.principal, { type: 'member.added', workspaceId, details })
-        return { resourceId: member.userId, answer: member }
-      }),
 
     removeMember: async ({ principal, params, deps }) => {
       const { userId: actorId, workspaceId } = principal

@@ -64,6 +64,16 @@ export async function findPersonalWorkspace(db: Db, userId: string) {
     .executeTakeFirst()
 }
 
+export async function findWorkspaceOf(db: Db, workspaceId: string, userId: string) {
+  return db
+    .selectFrom('workspace_members')
+    .innerJoin('workspaces', 'workspaces.id', 'workspace_members.workspace_id')
+    .select(workspaceColumns)
+    .where('workspace_members.workspace_id', '=', workspaceId)
+    .where('workspace_members.user_id', '=', userId)
+    .executeTakeFirst()
+}
+
 export async function countMemberships(db: Db, userId: string): Promise<number> {
   const row = await db
     .selectFrom('workspace_members')

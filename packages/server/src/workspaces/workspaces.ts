@@ -1,11 +1,11 @@
-import { workspacesPerUser } from '@guildhall/contract'
 import { ApiError } from '../http/api-error.ts'
 import type { Database, Db, Tx } from '../platform/database.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
 import { isUuid } from '../platform/ids.ts'
-import { lockUser } from '../users/users.ts'
+import { requireRoomForWorkspace } from './members.ts'
 import * as store from './store.ts'
 
+export { joinWorkspace, lockTeam, requireOwner } from './members.ts'
 export { findPersonalWorkspace, listMemberIds, listWorkspaces } from './store.ts'
 
 /** The workspace as one of its members sees it; undefined alike for a foreign and an unknown one. */
@@ -22,16 +22,6 @@ export async function createPersonalWorkspace(tx: Tx, userId: string) {
 export async function createTeamWorkspace(tx: Tx, userId: string, name: string) {
   await requireRoomForWorkspace(tx, userId)
   return store.insertWorkspace(tx, userId, { name, kind: 'team' })
-}
-
-/** Counted under the person's lock, whether the person makes a workspace or is added to one. */
-export async function requireRoomForWorkspace(tx: Tx, userId: string): Promise<void> {
-  await lockUser(tx, userId)
-  if ((await store.countMemberships(tx, userId)) < workspacesPerUser) return
-  throw new ApiError('CONFLICT', {
-    message: `A person can belong to at most ${workspacesPerUser} workspaces`,
-    details: { limit: workspacesPerUser },
-  })
 }
 
 /**

@@ -80,6 +80,16 @@ const makers: Record<string, () => Promise<{ foreign: string; missing: string }>
   'marketplace :slug': foreignSkill,
   'executions :slug': foreignSkill,
   'executions :executionId': foreignExecution,
+  // To neither: an invitation of strangers to a stranger.
+  'workspaces :id': async () => {
+    const team = await house.newTeam(other, 'Not yours')
+    const answer = await house.call('POST', '/api/v1/workspaces/current/members', {
+      token: other.token,
+      headers: { 'x-workspace-id': team },
+      body: { email: 'nobody@example.test' },
+    })
+    return { foreign: answer.body.id, missing: neverWas.uuid }
+  },
   'workspaces :userId': async () => ({ foreign: other.userId, missing: neverWas.uuid }),
 }
 

@@ -114,11 +114,6 @@ export async function shiftClock(databaseUrl: string, seconds: number): Promise<
 /** A team workspace of the one with the other as its member. */
 export async function newTeamWith(house: House, owner: Person, member: Person): Promise<string> {
   const workspaceId = await house.newTeam(owner)
-  const answer = await house.call('POST', '/api/v1/workspaces/current/members', {
-    token: owner.token,
-    headers: { 'x-workspace-id': workspaceId },
-    body: { email: member.email },
-  })
-  if (answer.status !== 201) throw new Error(`the member was not added: ${answer.text}`)
+  await house.addMember(owner, workspaceId, member)
   return workspaceId
 }
