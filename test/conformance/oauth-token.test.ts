@@ -151,6 +151,20 @@ test('an exchange is refused in the words of the standard', async () => {
   expectOAuthError(await exchange(app, { code: 7 }), 400, 'invalid_request')
 })
 
+stackOnly('a person sees what they have allowed apps, and takes it back', async () => {
+  verifies('oauth:grants:list-and-end')
+  const person = await newProviderPerson()
+  const app = await newApp(await newPerson())
+  const { access_token } = await newTokens(app, { login: person.email })
+  const grants = await person.get<{ id: number; client_id: string }[]>('/oauth/grants')
+  expect(grants.body).toMatchObject([{ client_id: app.client_id, workspace: { id: person.workspaceId } }])
+  const path = `/oauth/grants/${grants.body[0]?.id}`
+  expect((await person.delete(path)).status).toBe(200)
+  expect(await works(access_token)).toBe(401)
+  expectRefusal(await person.delete(path), 404, 'NOT_FOUND')
+  expect((await person.get('/oauth/grants')).body).toEqual([])
+})
+
 stackOnly('a refresh gives new tokens, and is good once', async () => {
   verifies('oauth:refresh:rotates')
   const app = await newApp(await newPerson())

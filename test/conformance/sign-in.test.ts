@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { modes, newEmail, newPerson, newVisitor, pair, type SignedIn } from './support/actors.ts'
+import { modes, newEmail, newPerson, newVisitor, pair, type SignedIn, signIn } from './support/actors.ts'
 import { newCaller } from './support/client.ts'
 import { providerAuthorizationEndpoint, signInWithProvider } from './support/identity.ts'
 import { isoPattern, uuidPattern } from './support/shapes.ts'
@@ -71,6 +71,26 @@ describe('signing in with an identity provider', () => {
     expect((await session.get('/workspaces')).status).toBe(200)
     expect((await visitor.post('/auth/exchange', { code })).status).toBe(401)
   })
+})
+
+test('a person sees where they are signed in, and ends it', async () => {
+  verifies('auth:session:list-and-end')
+  const [person, stranger] = [await newPerson(), await newPerson()]
+  const others = [await signIn(person.email), await signIn(person.email), await signIn(person.email)]
+  interface Session {
+    id: number
+    current: boolean
+  }
+  const { body: sessions } = await person.get<Session[]>('/auth/sessions')
+  expect(sessions.map(({ current }) => current)).toEqual([false, false, false, true])
+  const [newest] = sessions
+  expect((await stranger.delete(`/auth/sessions/${newest?.id}`)).status).toBe(404)
+  expect((await person.delete(`/auth/sessions/${newest?.id}`)).status).toBe(200)
+  expect((await others[2]?.get('/workspaces'))?.status).toBe(401)
+  expect((await others[0]?.get('/workspaces'))?.status).toBe(200)
+  expect((await person.post('/auth/sessions/end-others')).body).toEqual({ success: true, ended: 2 })
+  for (const other of others) expect((await other.get('/workspaces')).status).toBe(401)
+  expect((await person.get('/workspaces')).status).toBe(200)
 })
 
 describe('the mode of an account', () => {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { IdParam, Nullable, Success, Timestamp } from './shapes.ts'
+import { IdParam, Nullable, Success, Timestamp, WorkspaceRef } from './shapes.ts'
 
 /** Scopes a third-party app can be granted; the first three are accepted and not enforced unless told so. */
 export const oauthScopes = ['read', 'write', 'admin', 'trace:read', 'trace:write'] as const
@@ -13,7 +13,38 @@ const Client = Type.Object({
   created_at: Timestamp,
 })
 
+const Grant = Type.Object({
+  id: Type.Number(),
+  client_id: Type.String(),
+  name: Type.String({ description: 'What the app calls itself' }),
+  scopes: Type.Array(Type.String()),
+  workspace: WorkspaceRef,
+  created_at: Timestamp,
+  expires_at: Timestamp,
+})
+
 export const oauthRoutes = defineRoutes({
+  listOAuthGrants: {
+    method: 'GET',
+    path: '/api/v1/oauth/grants',
+    summary: 'What this person has allowed apps, newest first',
+    tag: 'oauth',
+    audience: 'session',
+    limits: ['rest'],
+    responses: { 200: Type.Array(Grant) },
+    errors: [],
+  },
+  endOAuthGrant: {
+    method: 'DELETE',
+    path: '/api/v1/oauth/grants/:id',
+    summary: 'Take back what an app was allowed; its tokens, sockets and streams end',
+    tag: 'oauth',
+    audience: 'session',
+    limits: ['rest'],
+    params: IdParam,
+    responses: { 200: Success },
+    errors: ['NOT_FOUND'],
+  },
   listOAuthClients: {
     method: 'GET',
     path: '/api/v1/oauth/clients',

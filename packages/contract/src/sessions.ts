@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { Mode, Nullable, Success, Timestamp, Uuid } from './shapes.ts'
+import { IdParam, Mode, Nullable, Success, Timestamp, Uuid } from './shapes.ts'
 import { Workspace } from './workspaces.ts'
 
 const Person = Type.Object({
@@ -103,6 +103,49 @@ export const sessionRoutes = defineRoutes({
     audience: 'session',
     limits: ['rest'],
     responses: { 200: SessionInfo },
+    errors: [],
+  },
+  listSessions: {
+    method: 'GET',
+    path: '/api/v1/auth/sessions',
+    summary: 'Where this person is signed in, newest first',
+    tag: 'sign-in',
+    audience: 'session',
+    limits: ['rest'],
+    responses: {
+      200: Type.Array(
+        Type.Object({
+          id: Type.Number(),
+          current: Type.Boolean(),
+          client_ua: Nullable(Type.String({ description: 'What the client said it is' })),
+          client_ip: Nullable(Type.String({ description: 'Where it signed in from' })),
+          created_at: Timestamp,
+          last_used_at: Timestamp,
+          expires_at: Timestamp,
+        }),
+      ),
+    },
+    errors: [],
+  },
+  endSession: {
+    method: 'DELETE',
+    path: '/api/v1/auth/sessions/:id',
+    summary: 'End one session, with its sockets and streams',
+    tag: 'sign-in',
+    audience: 'session',
+    limits: ['rest'],
+    params: IdParam,
+    responses: { 200: Success },
+    errors: ['NOT_FOUND'],
+  },
+  endOtherSessions: {
+    method: 'POST',
+    path: '/api/v1/auth/sessions/end-others',
+    summary: 'End every session of this person but this one',
+    tag: 'sign-in',
+    audience: 'session',
+    limits: ['rest'],
+    responses: { 200: Type.Object({ success: Type.Literal(true), ended: Type.Number() }) },
     errors: [],
   },
   signOut: {

@@ -198,6 +198,6 @@ function createLive(deps: Deps): Live {
   const recheck = (credential: string) => live.recheckCredential(credential)
   onCredentialEnded(deps.redis, recheck)
   onSessionChanged(deps.redis, recheck)
-  onGrantEnded(deps.redis, recheck)
+  onGrantEnded(deps.redis, (ended) => (ended === undefined ? live.recheckKind('oauth') : recheck(ended)))
   return live
 }

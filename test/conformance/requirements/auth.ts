@@ -61,6 +61,14 @@ export const auth = [
     kind: 'state',
   },
   {
+    id: 'auth:session:list-and-end',
+    area: 'auth',
+    line: 435,
+    rule: 'GET /auth/sessions lists the sessions of the person, one of them current; DELETE /auth/sessions/:id ends one and POST /auth/sessions/end-others all but this, which are 401 from then on. Those of others are 404.',
+    kind: 'state',
+    decided: true,
+  },
+  {
     id: 'auth:session:non-member-403',
     area: 'auth',
     line: 435,

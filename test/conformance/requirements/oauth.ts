@@ -216,6 +216,15 @@ export const oauth = [
     decided: true,
   },
   {
+    id: 'oauth:grants:list-and-end',
+    area: 'oauth',
+    line: 437,
+    rule: 'GET /oauth/grants lists what a person has allowed apps; after DELETE /oauth/grants/:id its tokens are 401 and it is 404.',
+    kind: 'state',
+    decided: true,
+    needs: 'provider',
+  },
+  {
     id: 'oauth:refresh:rotates',
     area: 'oauth',
     line: 450,

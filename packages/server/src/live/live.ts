@@ -134,6 +134,11 @@ export class Live {
       recheck.ask((listener) => listener.credential === credential, credential)
   }
 
+  /** Word that some credentials of a kind ended, without their names. */
+  recheckKind(kind: Bearer['kind']): void {
+    for (const recheck of [this.#recheck, this.#streamRecheck]) recheck.ask(({ note }) => note.kind === kind)
+  }
+
   /**
    * For a stream that may stay open only while its credential is good: `end` is called when that is over.
    * Undefined when it is over already. Call `release` when the stream is gone.

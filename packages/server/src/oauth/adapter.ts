@@ -1,6 +1,7 @@
 import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
 import { recordActivity } from '../activity/activity.ts'
 import type { Deps } from '../deps.ts'
+import type { Principal } from '../http/principal.ts'
 import { hashSecret } from '../platform/secrets.ts'
 import type { OAuthCheck } from './check.ts'
 import * as store from './store.ts'
@@ -61,32 +62,39 @@ export function createAdapter(deps: Deps, check: OAuthCheck, model: string): Ada
       throw new errors.InvalidGrant('used before')
     },
 
-    destroy: (id) =>
-      model === 'Grant' ? endGrant(deps, check, id) : store.deleteRecord(database.db, model, hashSecret(id)),
+    destroy: async (id) => {
+      if (model === 'Grant') await endGrant(deps, check, id)
+      else await store.deleteRecord(database.db, model, hashSecret(id))
+    },
 
-    revokeByGrantId: (grantId) => endGrant(deps, check, grantId),
+    revokeByGrantId: async (grantId) => {
+      await endGrant(deps, check, grantId)
+    },
   }
 }
 
-/** Ends a grant with all that was issued under it. */
-async function endGrant(deps: Deps, check: OAuthCheck, grantId: string): Promise<void> {
+/** Ends a grant with all that was issued under it; false when it had ended before. */
+export async function endGrant(
+  deps: Deps,
+  check: OAuthCheck,
+  grantId: string,
+  person?: Principal,
+): Promise<boolean> {
   const ended = await deps.database.transaction(async (tx) => {
     const grant = await store.claimGrantEnd(tx, grantId)
     if (!grant?.user_id) return undefined
     const asked = Provider.ctx?.oidc.route === 'revocation'
-    const because = asked ? 'the app asked' : 'a code or token was used twice'
-    await recordActivity(
-      tx,
-      { kind: 'oauth', credentialId: grant.id, userId: grant.user_id },
-      {
-        type: 'oauth_grant.revoked',
-        workspaceId: grant.workspace_id,
-        details: { clientId: grant.client_id, because },
-      },
-    )
+    const byApp = asked ? 'the app asked' : 'a code or token was used twice'
+    const because = person ? 'the person asked' : byApp
+    await recordActivity(tx, person ?? { kind: 'oauth', credentialId: grant.id, userId: grant.user_id }, {
+      type: 'oauth_grant.revoked',
+      workspaceId: grant.workspace_id,
+      details: { clientId: grant.client_id, because },
+    })
     return grant
   })
   if (ended) await check.announceEnd(`oauth:${ended.id}`)
+  return ended !== undefined
 }
 
 /** The hash stands where the library keeps a secret; the comparison is replaced to match. */

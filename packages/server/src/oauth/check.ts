@@ -71,6 +71,10 @@ export class OAuthCheck {
   }
 }
 
-export function onGrantEnded(redis: Deps['redis'], heard: (credential: string) => void): () => void {
-  return redis.subscribe(endedChannel, heard)
+/** Calls back with the credential that ended, or with nothing when an app did and all that it was granted with it. */
+export function onGrantEnded(
+  redis: Deps['redis'],
+  heard: (credential: string | undefined) => void,
+): () => void {
+  return redis.subscribe(endedChannel, (ended) => heard(ended.startsWith('oauth:') ? ended : undefined))
 }

@@ -3,9 +3,10 @@ import { recordActivity } from '../activity/activity.ts'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes } from '../http/bind-routes.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
-import { randomText } from '../platform/ids.ts'
+import { parseRowId, randomText } from '../platform/ids.ts'
 import { hashSecret, mintSecret } from '../platform/secrets.ts'
 import { lockUser } from '../users/users.ts'
+import { endGrant } from './adapter.ts'
 import type { OAuthCheck } from './check.ts'
 import { redirectUriProblem } from './redirect-uri.ts'
 import * as store from './store.ts'
@@ -17,6 +18,26 @@ const deceptive = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
 
 export function oauthHandlers(check: OAuthCheck) {
   return bindRoutes(oauthRoutes, {
+    listOAuthGrants: async ({ principal, deps }) => {
+      const rows = await store.listGrants(deps.database.db, principal.userId)
+      return rows.map((row) => ({
+        id: row.id,
+        client_id: row.client_id,
+        name: row.name,
+        scopes: row.scope.split(' ').filter(Boolean),
+        workspace: { id: row.workspace_id, name: row.workspace_name },
+        created_at: row.created_at,
+        expires_at: row.expires_at,
+      }))
+    },
+
+    endOAuthGrant: async ({ principal, params, deps }) => {
+      const id = parseRowId(params.id)
+      const grantId = id && (await store.findGrantId(deps.database.db, principal.userId, id))
+      if (!grantId || !(await endGrant(deps, check, grantId, principal))) throw new ApiError('NOT_FOUND')
+      return succeeded
+    },
+
     listOAuthClients: async ({ principal, deps }) => {
       const rows = await store.listClients(deps.database.db, principal.userId)
       return rows.map(describeClient)

@@ -138,6 +138,46 @@ export async function deleteRecord(db: Db, model: string, idHash: Buffer): Promi
   await db.deleteFrom('oauth_records').where('model', '=', model).where('id_hash', '=', idHash).execute()
 }
 
+const grantMaxSeconds = 180 * 24 * 3600
+const grantsShown = 200
+
+export async function listGrants(db: Db, userId: string) {
+  return db
+    .selectFrom('oauth_records')
+    .innerJoin('oauth_clients', 'oauth_clients.id', 'oauth_records.client_id')
+    .innerJoin('workspaces', 'workspaces.id', 'oauth_records.workspace_id')
+    .select([
+      'oauth_records.id',
+      'oauth_records.client_id',
+      'oauth_clients.name',
+      sql<string>`coalesce(oauth_records.payload->'openid'->>'scope', '')`.as('scope'),
+      'oauth_records.workspace_id',
+      'workspaces.name as workspace_name',
+      'oauth_records.created_at',
+      'oauth_records.expires_at',
+    ])
+    .where('oauth_records.model', '=', grantModel)
+    .where('oauth_records.user_id', '=', userId)
+    .where('oauth_records.expires_at', '>', now)
+    .orderBy('oauth_records.id', 'desc')
+    .limit(grantsShown)
+    .$narrowType<{ client_id: string; workspace_id: string }>()
+    .execute()
+}
+
+/** What the library calls a grant of this person's. */
+export async function findGrantId(db: Db, userId: string, id: number): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('oauth_records')
+    .select('grant_id')
+    .where('model', '=', grantModel)
+    .where('user_id', '=', userId)
+    .where('id', '=', id)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  return row?.grant_id ?? undefined
+}
+
 export async function updateGrantWorkspace(tx: Tx, grantId: string, workspaceId: string): Promise<void> {
   await tx
     .updateTable('oauth_records')
@@ -147,11 +187,14 @@ export async function updateGrantWorkspace(tx: Tx, grantId: string, workspaceId:
     .execute()
 }
 
-/** A grant lives at least as long as the newest of its tokens. */
+/** A grant lives as long as the newest of its tokens, but not for ever: then the person is asked anew. */
 export async function updateGrantExpiry(db: Db, grantId: string, lifetimeSeconds: number): Promise<void> {
   await db
     .updateTable('oauth_records')
-    .set({ expires_at: sql<string>`greatest(expires_at, ${secondsFromNow(lifetimeSeconds)})` })
+    .set({
+      expires_at: sql<string>`least(greatest(expires_at, ${secondsFromNow(lifetimeSeconds)}),
+        created_at + interval '1 second' * ${grantMaxSeconds})`,
+    })
     .where('model', '=', grantModel)
     .where('grant_id', '=', grantId)
     .execute()

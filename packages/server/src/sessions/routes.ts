@@ -1,11 +1,14 @@
 import { sessionRoutes, succeeded } from '@guildhall/contract'
+import type { Deps } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
 import { bindRoutes } from '../http/bind-routes.ts'
+import type { Principal } from '../http/principal.ts'
 import type { Config } from '../platform/config.ts'
+import { parseRowId } from '../platform/ids.ts'
 import { hashSecret, mintSecret } from '../platform/secrets.ts'
 import { findUser } from '../users/users.ts'
 import { describeWorkspace, listWorkspaces } from '../workspaces/workspaces.ts'
-import { closeSession, openSession, type SessionCheck, signInUser } from './sessions.ts'
+import { endSessions, openSession, type SessionCheck, signInUser, type WhichSessions } from './sessions.ts'
 import { matchesChallenge, SignIn } from './sign-in.ts'
 import * as store from './store.ts'
 
@@ -15,6 +18,11 @@ const developmentIssuer = 'urn:guildhall:development'
 
 export function sessionHandlers(config: Config, check: SessionCheck) {
   const signIn = new SignIn(config)
+  const end = async ({ database }: Pick<Deps, 'database'>, person: Principal, which: WhichSessions) => {
+    const ended = await database.transaction((tx) => endSessions(tx, person, which))
+    await Promise.all(ended.map((id) => check.announceChange(id)))
+    return ended.length
+  }
   return bindRoutes(sessionRoutes, {
     listProviders: async () => signIn.providers.map(({ id, name }) => ({ id, name })),
 
@@ -41,22 +49,22 @@ export function sessionHandlers(config: Config, check: SessionCheck) {
       return { location: back.href }
     },
 
-    exchangeSignIn: ({ body, deps }) =>
+    exchangeSignIn: ({ body, deps, client }) =>
       deps.database.transaction(async (tx) => {
         const claimed = await store.claimSignInCode(tx, hashSecret(body.code))
         const user = claimed && (await findUser(tx, claimed.user_id))
         if (!user || !matchesChallenge(claimed.challenge, body.verifier)) {
           throw new ApiError('UNAUTHORIZED', { message: 'This sign-in code is unknown, used or too old' })
         }
-        return openSession(tx, user)
+        return openSession(tx, user, client)
       }),
 
-    signInForDevelopment: async ({ body, deps }) => {
+    signInForDevelopment: async ({ body, deps, client }) => {
       if (!deps.config.authDev) throw new ApiError('NOT_FOUND')
       const email = body.email.trim().toLowerCase()
       const identity = { issuer: developmentIssuer, subject: email, email, emailVerified: true, name: null }
       const user = await signInUser(deps, identity, body.mode)
-      return deps.database.transaction((tx) => openSession(tx, user))
+      return deps.database.transaction((tx) => openSession(tx, user, client))
     },
 
     getSession: async ({ principal, deps }) => {
@@ -73,9 +81,33 @@ export function sessionHandlers(config: Config, check: SessionCheck) {
       }
     },
 
+    listSessions: async ({ principal, deps }) => {
+      const rows = await store.listSessions(deps.database.db, principal.userId)
+      return rows.map((row) => ({
+        id: row.id,
+        current: row.id === principal.credentialId,
+        client_ua: row.client_ua,
+        client_ip: row.client_ip,
+        created_at: row.created_at,
+        last_used_at: row.last_used_at,
+        expires_at: row.expires_at,
+      }))
+    },
+
+    endSession: async ({ principal, params, deps }) => {
+      const id = parseRowId(params.id)
+      if (id === undefined || (await end(deps, principal, { only: id })) === 0)
+        throw new ApiError('NOT_FOUND')
+      return succeeded
+    },
+
+    endOtherSessions: async ({ principal, deps }) => {
+      const ended = await end(deps, principal, { allBut: principal.credentialId })
+      return { ...succeeded, ended }
+    },
+
     signOut: async ({ principal, deps }) => {
-      await deps.database.transaction((tx) => closeSession(tx, principal))
-      await check.announceChange(principal.credentialId)
+      await end(deps, principal, { only: principal.credentialId })
       return succeeded
     },
   })

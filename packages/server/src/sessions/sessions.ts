@@ -2,9 +2,11 @@ import { fullAccess } from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
 import { openAccount } from '../billing/billing.ts'
 import type { Deps } from '../deps.ts'
+import type { Client } from '../http/bind-routes.ts'
 import type { Principal } from '../http/principal.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
+import { toPrintable } from '../platform/printable.ts'
 import { hashSecret, isWellFormedSecret, mintSecret } from '../platform/secrets.ts'
 import type { Mode } from '../platform/tables.ts'
 import {
@@ -25,11 +27,13 @@ import {
 import { matchesChallenge } from './sign-in.ts'
 import * as store from './store.ts'
 
+export type { WhichSessions } from './store.ts'
 export { deleteEndedSessions, findLiveSessions } from './store.ts'
 
 type Parts = Pick<Deps, 'database' | 'redis' | 'logger'>
 
 const lifetimeSeconds = 30 * 24 * 3600
+const userAgentLength = 256
 const believedForMs = 900
 const endedChannel = 'sessions:changed'
 
@@ -138,13 +142,19 @@ export async function claimSignIn(tx: Tx, code: string, verifier: string): Promi
   return matchesChallenge(claimed.challenge, verifier) ? findUser(tx, claimed.user_id) : undefined
 }
 
-export async function openSession(tx: Tx, user: User) {
+export async function openSession(tx: Tx, user: User, client: Pick<Client, 'userAgent' | 'address'>) {
   const token = mintSecret('session')
   const personal = await findPersonalWorkspace(tx, user.id)
   if (!personal) throw new Error('An account without a personal workspace')
   const session = await store.insertSession(
     tx,
-    { token_hash: hashSecret(token), user_id: user.id, workspace_id: personal.id },
+    {
+      token_hash: hashSecret(token),
+      user_id: user.id,
+      workspace_id: personal.id,
+      client_ua: toPrintable(client.userAgent, userAgentLength),
+      client_ip: client.address,
+    },
     lifetimeSeconds,
   )
   await recordSession(tx, { credentialId: session.id, userId: user.id }, 'session.signed_in')
@@ -158,12 +168,15 @@ export async function openSession(tx: Tx, user: User) {
   }
 }
 
-export async function closeSession(
+/** Ends sessions of a person; gives those that it ended, of which every process must be told. */
+export async function endSessions(
   tx: Tx,
-  session: Pick<Principal, 'credentialId' | 'userId'>,
-): Promise<void> {
-  if (!(await store.deleteSession(tx, session.credentialId))) return
-  await recordSession(tx, session, 'session.signed_out')
+  person: Pick<Principal, 'credentialId' | 'userId'>,
+  which: store.WhichSessions,
+): Promise<number[]> {
+  const ended = await store.deleteSessions(tx, person.userId, which)
+  for (const id of ended) await recordSession(tx, person, 'session.signed_out', id)
+  return ended
 }
 
 /** In the log of the person's own workspace: when they come and go is nobody else's business. */
@@ -171,11 +184,11 @@ async function recordSession(
   tx: Tx,
   { credentialId, userId }: Pick<Principal, 'credentialId' | 'userId'>,
   type: 'session.signed_in' | 'session.signed_out',
+  sessionId = credentialId,
 ): Promise<void> {
   const personal = await findPersonalWorkspace(tx, userId)
   const actor = { kind: 'session' as const, credentialId, userId }
-  const details = { sessionId: credentialId }
-  await recordActivity(tx, actor, { type, workspaceId: personal?.id ?? null, details })
+  await recordActivity(tx, actor, { type, workspaceId: personal?.id ?? null, details: { sessionId } })
 }
 
 /** Whether the person signed in within these seconds; using a session does not make its sign-in newer. */

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { now, secondsAgo, secondsFromNow } from '../platform/clock.ts'
 import type { Database, Db, HotStatement, Tx } from '../platform/database.ts'
 import type { Mode } from '../platform/tables.ts'
@@ -15,19 +16,26 @@ export interface AuthenticatedSession {
 export const findByTokenStatement: HotStatement = {
   name: 'find-session-by-token',
   text: `select s.id, s.user_id as "userId", u.mode,
-           s.expires_at < guild_now() + interval '30 days' - interval '1 minute' as "renewalDue",
+           s.expires_at < least(guild_now() + interval '30 days', s.created_at + interval '180 days')
+             - interval '1 minute' as "renewalDue",
            coalesce(m.workspace_id, (
              select w.id from workspaces w join workspace_members pm on pm.workspace_id = w.id
              where pm.user_id = s.user_id and w.kind = 'personal')) as "workspaceId"
          from sessions s
            join users u on u.id = s.user_id
            left join workspace_members m on m.workspace_id = s.workspace_id and m.user_id = s.user_id
-         where s.token_hash = $1 and s.expires_at > guild_now()`,
+         where s.token_hash = $1 and s.expires_at > guild_now() and s.created_at > guild_now() - interval '180 days'`,
 }
 
 export async function insertSession(
   tx: Tx,
-  session: { token_hash: Buffer; user_id: string; workspace_id: string },
+  session: {
+    token_hash: Buffer
+    user_id: string
+    workspace_id: string
+    client_ua: string
+    client_ip: string
+  },
   lifetimeSeconds: number,
 ) {
   return tx
@@ -60,6 +68,7 @@ const findLiveStatement: HotStatement = {
   text: `select s.id as "credentialId", m.workspace_id as "workspaceId"
     from unnest($1::bigint[], $2::uuid[]) as asked (id, workspace_id)
       join sessions s on s.id = asked.id and s.expires_at > guild_now()
+        and s.created_at > guild_now() - interval '180 days'
       join workspace_members m on m.workspace_id = asked.workspace_id and m.user_id = s.user_id`,
 }
 
@@ -74,21 +83,47 @@ export async function findLiveSessions(
   ])
 }
 
+/** However much it is used, a session ends some time after its sign-in. */
 export async function renewSession(db: Db, sessionId: number, lifetimeSeconds: number): Promise<void> {
   await db
     .updateTable('sessions')
-    .set({ expires_at: secondsFromNow(lifetimeSeconds) })
+    .set({
+      expires_at: sql<string>`least(${secondsFromNow(lifetimeSeconds)}, created_at + interval '180 days')`,
+      last_used_at: now,
+    })
     .where('id', '=', sessionId)
     .execute()
 }
 
-export async function updateWorkspace(db: Db, sessionId: number, workspaceId: string): Promise<void> {
-  await db.updateTable('sessions').set({ workspace_id: workspaceId }).where('id', '=', sessionId).execute()
+const sessionsShown = 200
+
+export async function listSessions(db: Db, userId: string) {
+  return db
+    .selectFrom('sessions')
+    .select(['id', 'client_ua', 'client_ip', 'created_at', 'last_used_at', 'expires_at'])
+    .where('user_id', '=', userId)
+    .where('expires_at', '>', now)
+    .orderBy('id', 'desc')
+    .limit(sessionsShown)
+    .execute()
 }
 
-/** Undefined when it was over. */
-export async function deleteSession(tx: Tx, sessionId: number) {
-  return tx.deleteFrom('sessions').where('id', '=', sessionId).returning('id').executeTakeFirst()
+export type WhichSessions = { readonly only: number } | { readonly allBut: number }
+
+/** Of this person's. Gives those that it ended. */
+export async function deleteSessions(tx: Tx, userId: string, which: WhichSessions): Promise<number[]> {
+  const rows = await tx
+    .deleteFrom('sessions')
+    .where('user_id', '=', userId)
+    .where((e) => ('only' in which ? e('id', '=', which.only) : e('id', '!=', which.allBut)))
+    .where('expires_at', '>', now)
+    .returning('id')
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+export async function updateWorkspace(db: Db, sessionId: number, workspaceId: string): Promise<void> {
+  await db.updateTable('sessions').set({ workspace_id: workspaceId }).where('id', '=', sessionId).execute()
 }
 
 export async function insertSignInCode(

@@ -90,6 +90,10 @@ const makers: Record<string, () => Promise<{ foreign: string; missing: string }>
     })
     return { foreign: answer.body.id, missing: neverWas.uuid }
   },
+  'sign-in :id': async () => {
+    const { body } = await house.call('GET', '/api/v1/auth/sessions', { token: other.token })
+    return { foreign: String(body[0].id), missing: '987654321' }
+  },
   'workspaces :userId': async () => ({ foreign: other.userId, missing: neverWas.uuid }),
 }
 

@@ -40,7 +40,7 @@ export async function newHolder(set: OAuthHouse, app: App, login: string, into?:
   const token = await house.deps.database.transaction(async (tx) => {
     const user = await findUser(tx, userId)
     if (!user) throw new Error('nobody signed in')
-    return (await openSession(tx, user)).auth_token
+    return (await openSession(tx, user, { userAgent: 'test', address: '127.0.0.1' })).auth_token
   })
   const session = { 'x-auth-token': token, 'x-workspace-id': workspaceId }
   const call: Holder['call'] = (through, method, path, body) =>
