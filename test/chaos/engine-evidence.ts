@@ -1,16 +1,41 @@
 import type { SpawnedStack } from '../../stack/client.ts'
 
+type Engine = Pick<SpawnedStack, 'restateAdminUrl'>
+
 /** How many calls the engine knows of which this holds. */
-export async function countCalls(
-  { restateAdminUrl }: Pick<SpawnedStack, 'restateAdminUrl'>,
-  condition: string,
-): Promise<number> {
-  const query = `select count(*) as n from sys_invocation where ${condition}`
+export async function countCalls(engine: Engine, condition: string): Promise<number> {
+  const [row] = await query<{ n: number }>(
+    engine,
+    `select count(*) as n from sys_invocation where ${condition}`,
+  )
+  return row?.n ?? -1
+}
+
+export interface OpenCall {
+  readonly service: string
+  readonly handler: string
+  /** Of a run: its id. */
+  readonly key: string | null
+  readonly status: string
+  readonly retries: number | null
+  readonly failure: string | null
+}
+
+/** What the engine has not brought to an end. */
+export function listOpenCalls(engine: Engine): Promise<OpenCall[]> {
+  return query(
+    engine,
+    `select target_service_name as service, target_handler_name as handler, target_service_key as key, status,
+       retry_count as retries, last_failure as failure from sys_invocation where status != 'completed'`,
+  )
+}
+
+async function query<T>({ restateAdminUrl }: Engine, text: string): Promise<T[]> {
   const response = await fetch(`${restateAdminUrl}/query`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json' },
-    body: JSON.stringify({ query }),
+    body: JSON.stringify({ query: text }),
   })
-  const { rows } = (await response.json()) as { rows: { n: number }[] }
-  return rows[0]?.n ?? -1
+  const { rows } = (await response.json()) as { rows: T[] }
+  return rows
 }

@@ -6,6 +6,8 @@ import { runMixedChaos } from '../chaos/mixed-chaos.ts'
 const kinds = faultKinds.filter(({ name }) =>
   [
     'postgres-kill',
+    'postgres-pause-3',
+    'connections-cut',
     'redis-kill',
     'redis-flush',
     'restate-kill',
@@ -15,6 +17,7 @@ const kinds = faultKinds.filter(({ name }) =>
     'worker-pause-2.5',
     'worker-paused-at-engine-restart',
     'sandbox-kill',
+    'storage-full',
   ].includes(name),
 )
 

@@ -3,7 +3,7 @@ import type { SpawnedStack } from '../../../stack/client.ts'
 import { readCalls } from '../../support/counting-tools.ts'
 import { withDatabase } from '../../support/database.ts'
 import { readToEnd } from '../cut-reader.ts'
-import { countCalls } from '../engine-evidence.ts'
+import { listOpenCalls } from '../engine-evidence.ts'
 import type { Reading } from '../execution-history.ts'
 import { listOrphans } from '../faults/own-processes.ts'
 import { type FinalState, readState, type Seen } from './evidence.ts'
@@ -13,7 +13,7 @@ import type { Load } from './load.ts'
 const replayed = 400
 const contentsRead = 400
 const readWithinMs = 30_000
-const orphansWithinMs = 15_000
+const goneWithinMs = 15_000
 const atOnce = 8
 
 /** Looks at everything that is left when the load is over: rows, logs, contents, calls of the engine, processes. */
@@ -39,25 +39,25 @@ export async function collect(
 }
 
 /** What goes by itself may take a moment. */
-async function settled<T extends number | readonly unknown[]>(look: () => Promise<T>): Promise<T> {
-  const isNothing = (found: T) => (typeof found === 'number' ? found === 0 : found.length === 0)
-  for (const end = performance.now() + orphansWithinMs; ; await delay(500)) {
+async function settled(look: () => Promise<string[]>): Promise<string[]> {
+  for (const end = performance.now() + goneWithinMs; ; await delay(500)) {
     const found = await look()
-    if (isNothing(found) || performance.now() > end) return found
+    if (found.length === 0 || performance.now() > end) return found
   }
 }
 
 /** A run that waits for a person is carried, and nothing else when all is quiet. */
-async function carriedForNothing(stack: SpawnedStack, { runs }: FinalState): Promise<number> {
-  const suspended = runs.filter(({ status }) => status === 'suspended').length
-  const isOpen = `status != 'completed'`
-  const isRun = `target_service_name = 'WorkflowRun' and target_handler_name = 'run'`
-  const other = `target_service_name in ('StepRunner', 'ExecutionRunner')`
-  return (
-    (await countCalls(stack, `${isRun} and ${isOpen}`)) -
-    suspended +
-    (await countCalls(stack, `${other} and ${isOpen}`))
+async function carriedForNothing(stack: SpawnedStack, { runs }: FinalState): Promise<string[]> {
+  const states = new Map<string | null, string>(runs.map(({ runId, status }) => [runId, status]))
+  const open = (await listOpenCalls(stack)).filter(
+    ({ service, handler, key }) =>
+      ['StepRunner', 'ExecutionRunner'].includes(service) ||
+      (service === 'WorkflowRun' && handler === 'run' && states.get(key) !== 'suspended'),
   )
+  return open.map(({ service, key, status, retries, failure }) => {
+    const about = key === null ? service : `${service} of ${key}, which is ${states.get(key)}`
+    return `the engine still carries ${about}: ${status}, ${retries ?? 0} tries, ${failure ?? 'no failure'}`
+  })
 }
 
 /** Those that somebody read along, and the latest others, each from every process. */

@@ -68,7 +68,7 @@ export interface Seen {
   readonly lostContent: readonly string[]
   readonly orphans: readonly string[]
   /** What the engine still carries although all has ended or waits for a person. */
-  readonly carried: number
+  readonly carried: readonly string[]
 }
 
 const millis = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`
