@@ -77,11 +77,11 @@ test(`${starts} starts at once over two processes in one workspace: one runs, th
   const accepted = answers.filter(({ status }) => status === 200)
   const refused = answers.filter(({ status }) => status === 429)
   expect([accepted.length, refused.length]).toEqual([1, starts - 1])
+  const executionId = accepted[0]?.body.executionId
   for (const { body } of refused) {
-    expect(body).toEqual({ error: 'EXECUTION_RUNNING', message: expect.stringMatching(/./) })
+    expect(body).toEqual({ error: 'EXECUTION_RUNNING', message: expect.stringMatching(/./), executionId })
   }
   // What was refused left nothing behind.
-  const executionId = accepted[0]?.body.executionId
   expect(await executionsOf(person)).toMatchObject([{ execution_id: executionId, status: 'working' }])
   const held = await withDatabase(stack.databaseUrl, (database) =>
     database.query('select execution_id from reservations where user_id = $1', [person.userId]),
