@@ -95,6 +95,7 @@ export class EventStreams {
     if (this.#holder.closing || stopping.aborted) {
       throw new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
     }
+    await this.#holder.turn()
     const { kind, credentialId, userId, workspaceId } = bearer
     const id = await this.#findRowId(workspaceId, executionId)
     if (id === undefined) throw new ApiError('NOT_FOUND')

@@ -1,9 +1,11 @@
 import type { Metrics } from '../platform/metrics.ts'
+import { createTurns } from '../platform/turns.ts'
 import type { RawCall } from './raw-route.ts'
 
 const slots = 15
 const beatEveryMs = 15_000
 const closeWithinMs = 1000
+const openedInOneTurn = 10
 /** Spread, so that the readers of a process that stops, or is gone, do not all come back at one moment. */
 const retryMs = { least: 500, most: 2500 }
 const heartbeat = ': heartbeat\n\n'
@@ -96,6 +98,9 @@ export class EventStreamHolder {
     this.#timer = setInterval(() => this.#beat(), everyMs)
     this.#timer.unref()
   }
+
+  /** To be awaited before a stream is opened: requests are not kept waiting by however many come back at once. */
+  readonly turn = createTurns(openedInOneTurn)
 
   get size(): number {
     return this.#size

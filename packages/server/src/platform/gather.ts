@@ -1,5 +1,5 @@
 /** All who are answered go on at once, and nobody else's work is done before they have. */
-const answeredAtOnce = 50
+const answeredAtOnce = 20
 
 /**
  * Answers many who ask at about the same time with one question to somebody else: whoever asks while one is under way is

@@ -40,6 +40,7 @@ async function openStream(
   const runId = params['runId'] ?? ''
   if (!principal) throw new ApiError('UNAUTHORIZED')
   if (holder.closing || stopping.aborted) throw new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
+  await holder.turn()
   const { kind, credentialId, userId, workspaceId } = principal
   let isOver = false
   let stream: EventStream | undefined
