@@ -24,6 +24,34 @@ export function isAlive(pid: number): boolean {
   }
 }
 
+/** Stops a process in the middle of whatever it does; gives what lets it go on. */
+export function freeze(pid: number): () => void {
+  const wasThere = signal(pid, 'SIGSTOP')
+  return () => {
+    if (wasThere) signal(pid, 'SIGCONT')
+  }
+}
+
+/** The same with all that it began. It is stopped first, so that it begins no others meanwhile. */
+export function freezeTree(first: number): () => void {
+  const resumeFirst = freeze(first)
+  const children = readFileSync(`/proc/${first}/task/${first}/children`, 'utf8').match(/\d+/g) ?? []
+  const frozen = children.map((pid) => freeze(Number(pid)))
+  return () => {
+    for (const resume of [...frozen, resumeFirst]) resume()
+  }
+}
+
+/** Whether the process was there for it. */
+function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, name)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false
+    throw error
+  }
+}
+
 /** Waits until something is so, and fails when it is not so in time. */
 export async function until(isSo: () => boolean | Promise<boolean>, withinMs: number): Promise<void> {
   const end = performance.now() + withinMs

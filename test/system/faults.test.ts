@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { type Route, routes } from '@guildhall/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { type Answer, type Caller, createCaller, type Person } from '../support/caller.ts'
-import { pidsOf, until } from '../support/processes.ts'
+import { freezeTree, pidsOf, until } from '../support/processes.ts'
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 const readiness = async (app: Caller) => (await app.call('GET', '/readyz')).body
@@ -164,7 +163,7 @@ describe('with what is killed staying away', () => {
 
   test('PostgreSQL hangs: every route answers 503 within 2 s, readiness says so, and it recovers by itself', async () => {
     const { postgres } = pidsOf(stack.dir)
-    const hung = await pauseTree(postgres)
+    const resume = freezeTree(postgres)
     try {
       await everyRouteAnswers503('PostgreSQL hangs')
       const answer = await app.call('GET', '/readyz')
@@ -172,7 +171,7 @@ describe('with what is killed staying away', () => {
       expect(answer.body.down).toContain('postgres')
       expect((await app.call('GET', '/healthz')).status).toBe(200)
     } finally {
-      hung.resume()
+      resume()
     }
     await until(async () => (await readiness(app)).status === 'ok', 5000)
     expect((await app.call('GET', '/api/v1/workspaces', { key })).status).toBe(200)
@@ -215,18 +214,6 @@ describe('with what is killed staying away', () => {
         return { route, answer, ms: performance.now() - begun }
       }),
     )
-  }
-
-  /** Stops PostgreSQL and all its backends without their connections noticing. */
-  async function pauseTree(pid: number): Promise<{ resume: () => void }> {
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number)
-    const tree = [pid, ...children]
-    for (const member of tree) process.kill(member, 'SIGSTOP')
-    return {
-      resume: () => {
-        for (const member of tree) process.kill(member, 'SIGCONT')
-      },
-    }
   }
 
   test('workers away: degraded, and all else goes on', async () => {

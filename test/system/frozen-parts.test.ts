@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { type Answer, type Caller, createCaller, type Person } from '../support/caller.ts'
 import { withDatabase } from '../support/database.ts'
 import { bash, mustRun, newRunner, runErrand, script } from '../support/executions.ts'
-import { pidsOf, until } from '../support/processes.ts'
+import { freeze, freezeTree, pidsOf, until } from '../support/processes.ts'
 import { definitionOf, endStates, runsOf } from '../support/workflows.ts'
 
 /** `FROZEN_MS=60000` is the full size; parts that are frozen for longer than a lease are so in the short form too. */
@@ -51,20 +50,12 @@ const outcomesOf = async (ids: readonly string[]) =>
   (await rowsOf(ids)).map(({ status, error_code }) => error_code ?? status)
 const pidOf = ({ worker_id }: Row) => Number(worker_id?.split('/')[1])
 
-/** Stops processes in the middle of whatever they do, for as long as the work takes. */
-async function whileFrozen<T>(pids: readonly number[], work: () => Promise<T>): Promise<T> {
-  for (const pid of pids) process.kill(pid, 'SIGSTOP')
+async function whileFrozen<T>(resume: () => void, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } finally {
-    for (const pid of pids) process.kill(pid, 'SIGCONT')
+    resume()
   }
-}
-
-/** PostgreSQL's processes: the first and all that it began. */
-function serverProcesses(first: number): number[] {
-  const children = readFileSync(`/proc/${first}/task/${first}/children`, 'utf8')
-  return [first, ...children.trim().split(' ').filter(Boolean).map(Number)]
 }
 
 /** What each API process says that is not ready, by itself. */
@@ -98,7 +89,7 @@ test('an API process stands still for 2.5 s in the middle of starts: one key, on
     return start(person, randomUUID())
   })
   await delay(250)
-  await whileFrozen([frozen], () => delay(2500))
+  await whileFrozen(freeze(frozen), () => delay(2500))
   const answers = await Promise.all(begun)
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
   const ids = answers.map(({ body }) => body.executionId as string)
@@ -123,7 +114,7 @@ test('the engine hangs: the execution of a dead worker ends with its lease, a he
   while (pidOf(lost) === pidOf(held)) lost = await working(300)
   const { restate } = pidsOf(stack.dir)
   let lease: Date | null = null
-  await whileFrozen([restate], async () => {
+  await whileFrozen(freeze(restate), async () => {
     const took: number[] = []
     for (const runId of runIds) {
       const asked = performance.now()
@@ -154,7 +145,7 @@ test('the engine hangs: the execution of a dead worker ends with its lease, a he
 test('PostgreSQL stands still for 24 s while five executions work: all complete', async () => {
   await until(() => pidsOf(stack.dir).worker.length === 2, 20_000)
   const rows = await Promise.all(Array.from({ length: 5 }, () => working(12)))
-  await whileFrozen(serverProcesses(pidsOf(stack.dir).postgres), () => delay(24_000))
+  await whileFrozen(freezeTree(pidsOf(stack.dir).postgres), () => delay(24_000))
   const ids = rows.map(({ execution_id }) => execution_id)
   await until(async () => (await rowsOf(ids)).every(hasEnded), 60_000)
   expect(await outcomesOf(ids)).toEqual(ids.map(() => 'completed'))
@@ -175,7 +166,7 @@ test('one worker of two hangs: whatever is accepted meanwhile is finished by the
   const took: number[] = []
   const unready: string[] = []
   await until(async () => (await findUnready()).length === 0, 15_000)
-  await whileFrozen([frozen], async () => {
+  await whileFrozen(freeze(frozen), async () => {
     const end = performance.now() + workerFrozenMs
     const execution = async (person: Person) => {
       const begun = performance.now()
