@@ -52,7 +52,8 @@ const rolesOf = async (team: string) => {
   )
 }
 const activityOf = async (team: string): Promise<{ type: string }[]> =>
-  (await house.call('GET', '/api/v1/activity', { token: owner.token, headers: within(team) })).body.items
+  (await house.call('GET', '/api/v1/activity?limit=100', { token: owner.token, headers: within(team) })).body
+    .items
 
 test('the answer is the same for an address that somebody has and one that nobody has', async () => {
   const team = await house.newTeam(owner)
