@@ -271,6 +271,29 @@ describe.each(Object.entries(cases))('%s', (_name, { through, end, staysOpen, go
   })
 })
 
+test('what a one_time grant allowed goes on after the grant is used up, and ends with its key', async () => {
+  team = await set.house.newTeam(set.owner)
+  const app = await registerApp(set.house, set.owner)
+  const holder = await newHolder(set, app, `ends-${++people}`, team)
+  await must(holder.call(holder.session, 'POST', '/workflows/flow/install', { definition: flow }))
+  const { id: keyId, headers } = await holder.newKey({ access: 'declared', scopes: ['profile:read'] })
+  await set.query(
+    `insert into grants (key_id, workspace_id, scope, mode, expires_at)
+     values ($1, $2, 'tool:execute', 'one_time', guild_now() + interval '5 minutes')`,
+    [keyId, team],
+  )
+  const launched = await holder.call(headers, 'POST', '/workflows/flow/launch', {})
+  expect(launched.status, launched.text).toBe(201)
+  expect((await holder.call(headers, 'POST', '/workflows/flow/launch', {})).status).toBe(403)
+  const asked = { runId: launched.body.runId as string, holder, keyId }
+  expect(await kinds['tool']?.(asked)).toMatchObject({ kind: 'success' })
+  // The run was allowed, and not the key: nothing that is said about its scopes later changes that.
+  await set.query('delete from grants where key_id = $1', [keyId])
+  expect(await kinds['tool']?.(asked)).toMatchObject({ kind: 'success' })
+  await must(holder.call(holder.session, 'DELETE', `/keys/${keyId}`))
+  expect(await kinds['tool']?.(asked)).toMatchObject({ kind: 'failed', error: { code: 'ACCESS_ENDED' } })
+})
+
 interface Asked {
   readonly runId: string
   readonly holder: Holder
