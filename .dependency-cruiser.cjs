@@ -97,10 +97,17 @@ module.exports = {
       to: { path: `${server}/(?!platform/|engine/|graph/graph\\.ts)` },
     },
     {
+      name: 'operations-know-no-transport',
+      comment: 'What an operation is does not depend on who asks for it and how',
+      severity: 'error',
+      from: { path: `${server}/operations/` },
+      to: { path: `${server}/(?!platform/|operations/|engine/|deps\\.ts$)` },
+    },
+    {
       name: 'http-knows-no-feature',
       severity: 'error',
       from: { path: `${server}/http/` },
-      to: { path: `${server}/(?!platform/|http/|engine/|deps\\.ts$)` },
+      to: { path: `${server}/(?!platform/|operations/|http/|engine/|deps\\.ts$)` },
     },
     {
       name: 'routes-are-for-the-app',
@@ -114,7 +121,7 @@ module.exports = {
       severity: 'error',
       from: { path: `${server}/(${features.join('|')})/` },
       to: {
-        path: `${server}/http/(server|edge|error-handler|authenticate|authorize|observe|raw-routes)\\.ts$`,
+        path: `${server}/http/(server|edge|error-handler|authenticate|observe|raw-routes)\\.ts$`,
       },
     },
     only(

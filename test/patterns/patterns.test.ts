@@ -11,7 +11,7 @@ const patterns = new Map([...found, ...patternsInContract()].map(({ pattern }) =
 test('patterns stand in the source as they are, so that this test can see them', () => {
   expect(found.length).toBeGreaterThan(80)
   // Pruning builds those of the contract's own records, which are looked at as they stand there.
-  expect(built.map((place) => place.split(':')[0])).toEqual(['packages/server/src/http/prune.ts'])
+  expect(built.map((place) => place.split(':')[0])).toEqual(['packages/server/src/operations/prune.ts'])
 })
 
 test('somebody has thought about the worst input of every pattern, and of none that is gone', () => {

@@ -70,8 +70,10 @@ const planted: [rule: string, file: string, line: string][] = [
   ['fastify-in-http', 'keys/keys.ts', "import 'fastify'"],
   ['drivers-in-platform-and-stores', 'keys/keys.ts', "import 'pg'"],
   ['restate-in-engine', 'keys/keys.ts', "import '@restatedev/restate-sdk'"],
-  ['platform-is-below', 'platform/clock.ts', "import '../http/api-error.ts'"],
-  ['http-knows-no-feature', 'http/page.ts', "import '../keys/keys.ts'"],
+  ['platform-is-below', 'platform/clock.ts', "import '../operations/errors.ts'"],
+  ['operations-know-no-transport', 'operations/page.ts', "import '../http/sse.ts'"],
+  ['fastify-in-http', 'operations/errors.ts', "import 'fastify'"],
+  ['http-knows-no-feature', 'http/sse.ts', "import '../keys/keys.ts'"],
   ['framework-stays-in-http', 'keys/keys.ts', "import '../http/server.ts'"],
 ]
 

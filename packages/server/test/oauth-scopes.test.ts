@@ -1,10 +1,10 @@
 import type { Route } from '@guildhall/contract'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Answer } from '../../../test/support/caller.ts'
-import { Access } from '../src/http/access.ts'
-import { authorize } from '../src/http/authorize.ts'
-import type { Grants } from '../src/http/grants.ts'
-import type { Principal } from '../src/http/principal.ts'
+import { Access } from '../src/operations/access.ts'
+import { authorize } from '../src/operations/authorize.ts'
+import type { Grants } from '../src/operations/grants.ts'
+import type { Principal } from '../src/operations/principal.ts'
 import {
   type App,
   authorizeUrl,

@@ -1,4 +1,4 @@
-import type { Client } from '../http/bind-routes.ts'
+import type { Client } from '../operations/bind.ts'
 
 const labelLength = 64
 const userAgentLength = 256

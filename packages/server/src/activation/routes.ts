@@ -4,9 +4,9 @@ import {
   activationRoutes,
   succeeded,
 } from '@guildhall/contract'
-import { bindRoutes } from '../http/bind-routes.ts'
-import { networkOf } from '../http/client-address.ts'
-import { countRequest, refuseIfFull } from '../http/rate-limit.ts'
+import { bindRoutes } from '../operations/bind.ts'
+import { countRequest, refuseIfFull } from '../operations/limits.ts'
+import { networkOf } from '../platform/network.ts'
 import { hashSecret } from '../platform/secrets.ts'
 import {
   approveActivation,

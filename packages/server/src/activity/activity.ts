@@ -1,5 +1,5 @@
 import type { ActivityType } from '@guildhall/contract'
-import type { Principal, StartedThrough } from '../http/principal.ts'
+import type { Principal, StartedThrough } from '../operations/principal.ts'
 import type { Db } from '../platform/database.ts'
 import * as store from './store.ts'
 

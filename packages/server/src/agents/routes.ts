@@ -6,10 +6,10 @@ import {
   succeeded,
 } from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
-import { ApiError } from '../http/api-error.ts'
-import { bindRoutes } from '../http/bind-routes.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
 import type { Live } from '../live/live.ts'
+import { bindRoutes } from '../operations/bind.ts'
+import { ApiError } from '../operations/errors.ts'
 import type { Config } from '../platform/config.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import { ensurePrimary, findAgent } from './agents.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { bundleLimits } from '@guildhall/contract'
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 import { bundlePath, findClash } from './bundle-path.ts'
 import { readSkillFile } from './skill-file.ts'
 import type { BundleFile } from './unpack.ts'

@@ -1,5 +1,5 @@
 import { parse } from 'yaml'
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 
 /** The head of a SKILL.md in the open Agent Skills format. */
 export interface SkillFile {

@@ -4,7 +4,7 @@ import { createGunzip } from 'node:zlib'
 import { bundleLimits } from '@guildhall/contract'
 import { extract } from 'tar-stream'
 import { type Entry, fromBuffer, type ZipFile } from 'yauzl'
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 
 export interface BundleFile {
   path: string

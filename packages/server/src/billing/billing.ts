@@ -1,6 +1,6 @@
 import { milliPerDs, minimumCreditsDs } from '@guildhall/contract'
 import { type Actor, recordActivity } from '../activity/activity.ts'
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 import type { Config } from '../platform/config.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import { findPersonalWorkspace } from '../workspaces/workspaces.ts'

@@ -1,7 +1,7 @@
 import { billingRoutes, milliPerDs } from '@guildhall/contract'
-import { bindRoutes } from '../http/bind-routes.ts'
-import { decodeCursor, rowIdPart, toPage } from '../http/page.ts'
-import type { Principal } from '../http/principal.ts'
+import { bindRoutes } from '../operations/bind.ts'
+import { decodeCursor, rowIdPart, toPage } from '../operations/page.ts'
+import type { Principal } from '../operations/principal.ts'
 import { describeAccount, emptyAccount } from './billing.ts'
 import * as store from './store.ts'
 

@@ -1,5 +1,5 @@
 import { type Bundle, type BundleFile, readSkillFile, toBundle } from '../artifacts/artifacts.ts'
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 import type { CatalogRow } from './store.ts'
 
 /** A folder of a repository that has a SKILL.md; paths of files are relative to it. */

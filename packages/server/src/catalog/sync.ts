@@ -1,6 +1,6 @@
 import { keepBundle, type StoredBundle, storeFiles } from '../artifacts/artifacts.ts'
 import type { Deps } from '../deps.ts'
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 import type { Tx } from '../platform/database.ts'
 import { type CatalogSource, type SkillFolder, sourceId, toEntry } from './entry.ts'
 import * as store from './store.ts'

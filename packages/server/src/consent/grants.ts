@@ -1,6 +1,6 @@
 import { coversScope, scopesThatCover } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
-import type { Grants } from '../http/grants.ts'
+import type { Grants } from '../operations/grants.ts'
 import * as store from './store.ts'
 
 /**

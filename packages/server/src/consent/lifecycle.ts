@@ -1,4 +1,4 @@
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 
 /**
  * The life of what an agent asks a person for, a consent or a permission alike.

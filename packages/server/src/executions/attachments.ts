@@ -9,8 +9,8 @@ import {
   storeFiles,
   toBundle,
 } from '../artifacts/artifacts.ts'
-import { ApiError } from '../http/api-error.ts'
-import type { Call } from '../http/bind-routes.ts'
+import type { Call } from '../operations/bind.ts'
+import { ApiError } from '../operations/errors.ts'
 
 type Attachment = NonNullable<BodyOf<(typeof executionRoutes)['runSkill']>['attachments']>[number]
 

@@ -1,6 +1,6 @@
 import type { BodyOf, executionRoutes } from '@guildhall/contract'
-import { ApiError } from '../http/api-error.ts'
-import type { Principal } from '../http/principal.ts'
+import { ApiError } from '../operations/errors.ts'
+import type { Principal } from '../operations/principal.ts'
 import type { Tx } from '../platform/database.ts'
 import { executionRunning } from '../workspaces/workspaces.ts'
 import { requireSmallInput } from './create.ts'

@@ -1,6 +1,6 @@
 import type { Deps } from '../deps.ts'
-import { ApiError } from '../http/api-error.ts'
-import type { StartedThrough } from '../http/principal.ts'
+import { ApiError } from '../operations/errors.ts'
+import type { StartedThrough } from '../operations/principal.ts'
 import type { Database, Tx } from '../platform/database.ts'
 import type { LiveSkill } from '../skills/skills.ts'
 import { BlockFold, type OutputBlock } from './blocks.ts'

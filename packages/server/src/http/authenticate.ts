@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { ApiError } from './api-error.ts'
-import type { Principal } from './principal.ts'
+import { ApiError } from '../operations/errors.ts'
+import type { Principal } from '../operations/principal.ts'
 
 /** Checks of the features that own a kind of credential; undefined means: not (or no longer) a valid one. */
 export interface Authenticators {

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError } from '../operations/errors.ts'
 import { isDatabaseAway } from '../platform/database.ts'
-import { ApiError } from './api-error.ts'
 
 export const sendJson = 'Send the body as JSON with content-type application/json'
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { ItemsRecord, JsonAnswer, PreparedJson } from './bind-routes.ts'
+import type { ItemsRecord, JsonAnswer, PreparedJson } from '../operations/bind.ts'
 
 const jsonType = 'application/json; charset=utf-8'
 

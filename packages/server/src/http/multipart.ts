@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy'
-import { ApiError } from './api-error.ts'
-import type { UploadedFile } from './bind-routes.ts'
+import type { UploadedFile } from '../operations/bind.ts'
+import { ApiError } from '../operations/errors.ts'
 import { noNul } from './json-body.ts'
 
 const fieldBytes = 20_000

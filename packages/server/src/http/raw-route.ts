@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { LimitName, Route } from '@guildhall/contract'
-import type { ApiError } from './api-error.ts'
-import type { Principal } from './principal.ts'
+import type { ApiError } from '../operations/errors.ts'
+import type { Principal } from '../operations/principal.ts'
 import type { Bearer } from './signed-url.ts'
 
 /** A request to an address outside the contract, whose answer its feature writes itself. */

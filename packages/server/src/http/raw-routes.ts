@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ApiError } from './api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 import { addressOf, admit, type EdgeContext } from './edge.ts'
 import { setRefusalHeaders, toApiError, writeError } from './error-handler.ts'
 import { noNul } from './json-body.ts'

@@ -10,10 +10,7 @@ import fastify, {
   type RequestPayload,
 } from 'fastify'
 import type { Deps } from '../deps.ts'
-import type { RequestSpan } from '../platform/telemetry.ts'
-import type { Access } from './access.ts'
-import { ApiError } from './api-error.ts'
-import { type Authenticators, bearerToken } from './authenticate.ts'
+import type { Access } from '../operations/access.ts'
 import {
   type BoundRoute,
   type Call,
@@ -21,22 +18,25 @@ import {
   hashRequest,
   type JsonAnswer,
   type UploadedFile,
-} from './bind-routes.ts'
+} from '../operations/bind.ts'
+import { ApiError } from '../operations/errors.ts'
+import type { Grants } from '../operations/grants.ts'
+import { perform } from '../operations/perform.ts'
+import type { Principal } from '../operations/principal.ts'
+import { compileParts, type RequestParts } from '../operations/validate.ts'
+import { validatorFor } from '../operations/validators.ts'
+import type { RequestSpan } from '../platform/telemetry.ts'
+import { type Authenticators, bearerToken } from './authenticate.ts'
 import { admit, type EdgeContext } from './edge.ts'
 import { errorBody, sendJson, writeError } from './error-handler.ts'
-import type { Grants } from './grants.ts'
 import { sendJsonAnswer } from './json-answer.ts'
 import { refuseOutsized, refuseUnstorable } from './json-body.ts'
 import { readMultipart } from './multipart.ts'
 import { observe } from './observe.ts'
-import { perform } from './perform.ts'
-import type { Principal } from './principal.ts'
 import type { RawRoute } from './raw-route.ts'
 import { registerRawRoutes } from './raw-routes.ts'
-import { compileParts, type RequestParts } from './request-parts.ts'
 import type { Bearer } from './signed-url.ts'
 import { isSocketUpgrade, type SocketDoor, serveSockets } from './socket.ts'
-import { validatorFor } from './validators.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -2,7 +2,7 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Deps } from '../deps.ts'
-import { ApiError } from './api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 import { errorBody, toApiError } from './error-handler.ts'
 
 type Parts = Pick<Deps, 'database' | 'logger' | 'metrics' | 'stopping'>

@@ -1,8 +1,8 @@
 import type { AnswerOf, Route } from '@guildhall/contract'
-import type { Access } from '../http/access.ts'
-import { ApiError } from '../http/api-error.ts'
-import type { Call } from '../http/bind-routes.ts'
-import type { Principal } from '../http/principal.ts'
+import type { Access } from '../operations/access.ts'
+import type { Call } from '../operations/bind.ts'
+import { ApiError } from '../operations/errors.ts'
+import type { Principal } from '../operations/principal.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import * as store from './store.ts'
 

@@ -5,8 +5,8 @@ import {
   invitationsPerWorkspace,
 } from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
-import { ApiError } from '../http/api-error.ts'
-import type { Principal } from '../http/principal.ts'
+import { ApiError } from '../operations/errors.ts'
+import type { Principal } from '../operations/principal.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import { isUuid } from '../platform/ids.ts'
 import type { Role } from '../platform/tables.ts'

@@ -1,6 +1,6 @@
 import { invitationRoutes, succeeded } from '@guildhall/contract'
-import { bindRoutes } from '../http/bind-routes.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
+import { bindRoutes } from '../operations/bind.ts'
 import { toPrintable } from '../platform/printable.ts'
 import { accept, decline, invite, listOfWorkspace, listOwn, withdraw } from './invitations.ts'
 

@@ -1,5 +1,5 @@
 import { liveRoutes, socketUrlLifetimeMs } from '@guildhall/contract'
-import { bindRoutes } from '../http/bind-routes.ts'
+import { bindRoutes } from '../operations/bind.ts'
 import type { Live } from './live.ts'
 
 export function liveHandlers(live: Live) {

@@ -1,7 +1,7 @@
 import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
 import { recordActivity } from '../activity/activity.ts'
 import type { Deps } from '../deps.ts'
-import type { Principal } from '../http/principal.ts'
+import type { Principal } from '../operations/principal.ts'
 import { hashSecret } from '../platform/secrets.ts'
 import type { OAuthCheck } from './check.ts'
 import * as store from './store.ts'

@@ -1,6 +1,6 @@
 import { fullAccess } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
-import type { Principal } from '../http/principal.ts'
+import type { Principal } from '../operations/principal.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
 import { hashSecret, isWellFormedSecret } from '../platform/secrets.ts'
 import * as store from './store.ts'

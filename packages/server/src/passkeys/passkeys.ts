@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server'
 import type { Deps } from '../deps.ts'
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import { hashSecret } from '../platform/secrets.ts'
 import { lockUser } from '../users/users.ts'

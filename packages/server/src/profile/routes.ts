@@ -1,7 +1,7 @@
 import { factsPerProfile, profileRoutes } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
-import { ApiError } from '../http/api-error.ts'
-import { bindRoutes } from '../http/bind-routes.ts'
+import { bindRoutes } from '../operations/bind.ts'
+import { ApiError } from '../operations/errors.ts'
 import { updateUser } from '../users/users.ts'
 import * as store from './store.ts'
 

@@ -7,7 +7,7 @@ import {
   type StepCall,
   type StepOutcome,
 } from '../graph/graph.ts'
-import type { StartedThrough } from '../http/principal.ts'
+import type { StartedThrough } from '../operations/principal.ts'
 import { isPassing } from '../platform/database.ts'
 import { type Toolbox, ToolFailure } from '../tools/tools.ts'
 

@@ -1,5 +1,5 @@
-import { ApiError } from '../http/api-error.ts'
-import type { Principal } from '../http/principal.ts'
+import { ApiError } from '../operations/errors.ts'
+import type { Principal } from '../operations/principal.ts'
 import { resumeRun } from './resume.ts'
 import type { RunParts } from './run-parts.ts'
 import * as store from './store.ts'

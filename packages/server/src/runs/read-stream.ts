@@ -1,7 +1,7 @@
 import { runStreamRoutes } from '@guildhall/contract'
-import { ApiError } from '../http/api-error.ts'
 import type { RawCall, RawRoute } from '../http/raw-route.ts'
 import { type EventStream, EventStreamHolder } from '../http/sse.ts'
+import { ApiError } from '../operations/errors.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { runChannel } from './announce.ts'
 import { type RoomParts, RunRooms } from './read-rooms.ts'

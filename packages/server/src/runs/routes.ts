@@ -1,4 +1,4 @@
-import { bindRoutes } from '../http/bind-routes.ts'
+import { bindRoutes } from '../operations/bind.ts'
 import { changeHandlers, changeRoutes } from './change-routes.ts'
 import { readHandlers, readRoutes } from './read-routes.ts'
 import { rerunHandlers, rerunRoutes } from './rerun-routes.ts'

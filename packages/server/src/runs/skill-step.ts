@@ -1,7 +1,7 @@
 import type { RunCaller, SkillBegun } from '../engine/carrying.ts'
 import { beginStepExecution, readStepExecution } from '../executions/executions.ts'
 import { accessEnded, prepareToolInput, type StepCall, type StepOutcome } from '../graph/graph.ts'
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 import { findSkill } from '../skills/skills.ts'
 import { executeSkillTool } from '../tools/tools.ts'
 import { failed, succeeded } from './perform-step.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import * as oidc from 'openid-client'
 import type { Deps } from '../deps.ts'
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 import type { IdentityProviderConfig } from '../platform/config.ts'
 import { hmac, type KeyRing, seal, sealVersion, unseal } from '../platform/secrets.ts'
 import type { Identity } from '../users/users.ts'

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 import { FairPlaces } from '../platform/fair-places.ts'
 import { type Comparison, type FilePair, leftOut } from './compare.ts'
 

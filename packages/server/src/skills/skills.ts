@@ -7,8 +7,8 @@ import {
   readSkillFile,
   type StoredBundle,
 } from '../artifacts/artifacts.ts'
-import { ApiError } from '../http/api-error.ts'
-import type { Principal } from '../http/principal.ts'
+import { ApiError } from '../operations/errors.ts'
+import type { Principal } from '../operations/principal.ts'
 import { type Db, isLocked, type Tx } from '../platform/database.ts'
 import type { SkillWarning } from '../platform/tables.ts'
 import { lintSkill } from '../sources/sources.ts'

@@ -1,4 +1,4 @@
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 
 /** A line of a tree: the mode tells plain files (100644, 100755) from links (120000) and submodules (160000). */
 export interface TreeEntry {

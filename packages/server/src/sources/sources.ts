@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bundleLimits } from '@guildhall/contract'
 import { type BundleFile, bundlePath, toBundle, unpack } from '../artifacts/artifacts.ts'
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 import {
   checkDestination,
   type FetchedBody,

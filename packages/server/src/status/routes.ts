@@ -1,6 +1,6 @@
 import { metaRoutes, openApiDocument, routes, workflowFormat } from '@guildhall/contract'
-import { ApiError } from '../http/api-error.ts'
-import { bindRoutes } from '../http/bind-routes.ts'
+import { bindRoutes } from '../operations/bind.ts'
+import { ApiError } from '../operations/errors.ts'
 import { sameSecret } from '../platform/secrets.ts'
 import { createReadiness } from './status.ts'
 

@@ -9,10 +9,10 @@ import { recordActivity } from '../activity/activity.ts'
 import { type BundleFile, findArtifact, readBundle, toBundle } from '../artifacts/artifacts.ts'
 import type { Deps } from '../deps.ts'
 import { type IssueReport, listingOf } from '../graph/graph.ts'
-import { ApiError } from '../http/api-error.ts'
-import { bindRoutes, type Call } from '../http/bind-routes.ts'
-import { walkPages } from '../http/page.ts'
-import type { Principal } from '../http/principal.ts'
+import { bindRoutes, type Call } from '../operations/bind.ts'
+import { ApiError } from '../operations/errors.ts'
+import { walkPages } from '../operations/page.ts'
+import type { Principal } from '../operations/principal.ts'
 import {
   announce,
   definitionText,

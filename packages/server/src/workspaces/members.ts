@@ -1,5 +1,5 @@
 import { membersPerWorkspace, workspacesPerUser } from '@guildhall/contract'
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import { isUuid } from '../platform/ids.ts'
 import type { Role } from '../platform/tables.ts'

@@ -1,4 +1,4 @@
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from '../operations/errors.ts'
 import type { Database, Db, Tx } from '../platform/database.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
 import { isUuid } from '../platform/ids.ts'

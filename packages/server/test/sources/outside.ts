@@ -9,7 +9,7 @@ import {
   makeAuthority,
   openGitServer,
 } from '../../../../test/support/git-servers.ts'
-import { ApiError } from '../../src/http/api-error.ts'
+import { ApiError } from '../../src/operations/errors.ts'
 import type { Outbound } from '../../src/platform/outbound.ts'
 
 export const skillText = '---\nname: greeter\ndescription: Greets people when asked to.\n---\nSay hello.\n'

@@ -1,4 +1,4 @@
-import type { BoundRoute, Call, FileAnswer } from './bind-routes.ts'
+import type { BoundRoute, Call, FileAnswer } from './bind.ts'
 
 /**
  * Runs a handler. What changes something has spent its grants by then, in its own transaction; what only reads spends

@@ -1,6 +1,6 @@
 import { anySkill, missingScopes } from '@guildhall/contract'
 import type { Db } from '../platform/database.ts'
-import { ApiError } from './api-error.ts'
+import { ApiError } from './errors.ts'
 import type { ExactRequest, Grants } from './grants.ts'
 import type { Principal } from './principal.ts'
 

@@ -1,8 +1,8 @@
 import type { LimitName } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
+import { networkOf } from '../platform/network.ts'
 import type { WindowState } from '../platform/rate-window.ts'
-import { ApiError } from './api-error.ts'
-import { networkOf } from './client-address.ts'
+import { ApiError } from './errors.ts'
 
 /** Counts one request in the named windows at once. Who has no credential is its address. */
 export async function countRequest(

@@ -1,6 +1,6 @@
 import type { Route } from '@guildhall/contract'
 import type { Access } from './access.ts'
-import { ApiError } from './api-error.ts'
+import { ApiError } from './errors.ts'
 import type { Principal } from './principal.ts'
 
 const refusals = {

@@ -1,6 +1,6 @@
 import { isUuid, parseRowId } from '../platform/ids.ts'
 import { readMoment } from '../platform/moment.ts'
-import { ApiError } from './api-error.ts'
+import { ApiError } from './errors.ts'
 
 /** Whether a text can be this part of a sort key; a cursor is input and may say anything. */
 type CursorPart = (text: string) => boolean
