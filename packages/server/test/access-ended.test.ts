@@ -271,17 +271,25 @@ describe.each(Object.entries(cases))('%s', (_name, { through, end, staysOpen, go
   })
 })
 
-test('what a one_time grant allowed goes on after the grant is used up, and ends with its key', async () => {
+/** Somebody with a key that may do nothing but what is granted to it. */
+async function newNarrowKey() {
   team = await set.house.newTeam(set.owner)
   const app = await registerApp(set.house, set.owner)
   const holder = await newHolder(set, app, `ends-${++people}`, team)
   await must(holder.call(holder.session, 'POST', '/workflows/flow/install', { definition: flow }))
   const { id: keyId, headers } = await holder.newKey({ access: 'declared', scopes: ['profile:read'] })
-  await set.query(
-    `insert into grants (key_id, workspace_id, scope, mode, expires_at)
-     values ($1, $2, 'tool:execute', 'one_time', guild_now() + interval '5 minutes')`,
-    [keyId, team],
-  )
+  const grant = (mode: 'session' | 'one_time') =>
+    set.query(
+      `insert into grants (key_id, workspace_id, scope, mode, expires_at)
+       values ($1, $2, 'tool:execute', $3, guild_now() + interval '5 minutes')`,
+      [keyId, team, mode],
+    )
+  return { holder, keyId, headers, grant }
+}
+
+test('what a one_time grant allowed goes on after the grant is used up, and ends with its key', async () => {
+  const { holder, keyId, headers, grant } = await newNarrowKey()
+  await grant('one_time')
   const launched = await holder.call(headers, 'POST', '/workflows/flow/launch', {})
   expect(launched.status, launched.text).toBe(201)
   expect((await holder.call(headers, 'POST', '/workflows/flow/launch', {})).status).toBe(403)
@@ -292,6 +300,23 @@ test('what a one_time grant allowed goes on after the grant is used up, and ends
   expect(await kinds['tool']?.(asked)).toMatchObject({ kind: 'success' })
   await must(holder.call(holder.session, 'DELETE', `/keys/${keyId}`))
   expect(await kinds['tool']?.(asked)).toMatchObject({ kind: 'failed', error: { code: 'ACCESS_ENDED' } })
+})
+
+test('what a session grant allowed ends with it, although a one_time grant was used just before', async () => {
+  const { holder, keyId, headers, grant } = await newNarrowKey()
+  const launch = async () => {
+    const launched = await holder.call(headers, 'POST', '/workflows/flow/launch', {})
+    expect(launched.status, launched.text).toBe(201)
+    return { runId: launched.body.runId as string, holder, keyId }
+  }
+  await grant('one_time')
+  const once = await launch()
+  await grant('session')
+  const inSession = await launch()
+  expect(await kinds['tool']?.(inSession)).toMatchObject({ kind: 'success' })
+  await set.query("delete from grants where key_id = $1 and mode = 'session'", [keyId])
+  expect(await kinds['tool']?.(inSession)).toMatchObject({ error: { code: 'ACCESS_ENDED' } })
+  expect(await kinds['tool']?.(once)).toMatchObject({ kind: 'success' })
 })
 
 interface Asked {
