@@ -24,17 +24,17 @@ export function toPage<Row, Item>(
   return { items: shown.map(describe), nextCursor: more ? encodeCursor(sortKey(last)) : null }
 }
 
-/** Items of any number of pages, one page in memory at a time. */
+/** Items of any number of pages, one page in memory at a time; what describes one may look up more about it. */
 export async function* walkPages<Row, Key, Item>(
   pages: { readonly start: Key; readonly size: number },
   page: (after: Key, limit: number) => Promise<Row[]>,
   keyOf: (row: Row) => Key,
-  describe: (row: Row) => Item,
+  describe: (row: Row) => Item | Promise<Item>,
 ): AsyncGenerator<Item> {
   let after = pages.start
   for (;;) {
     const rows = await page(after, pages.size)
-    for (const row of rows) yield describe(row)
+    for (const row of rows) yield await describe(row)
     const last = rows.at(-1)
     if (!last || rows.length < pages.size) return
     after = keyOf(last)

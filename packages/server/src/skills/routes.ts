@@ -6,7 +6,7 @@ import type { Live } from '../live/live.ts'
 import { bindRoutes, type Call } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import { walkPages } from '../operations/page.ts'
-import type { Tx } from '../platform/database.ts'
+import type { Db, Tx } from '../platform/database.ts'
 import { openComparer } from './comparer.ts'
 import { diffBundles } from './diff.ts'
 import { fetchSource, findOrigin, fromBundle } from './origins.ts'
@@ -31,18 +31,28 @@ export function skillHandlers({ live, installWorkflow }: SkillParts) {
 
   return bindRoutes(skillRoutes, {
     listSkills: async ({ principal: { workspaceId }, query, deps: { database } }) => {
+      const { db } = database
       const { limit, offset = 0 } = query
+      const describe = async (row: Listed<store.LiveSkill>) => describeSkill(await withPrompt(db, row))
       if (limit === undefined) {
-        const page = (after: string, size: number) =>
-          store.listSkillsAfter(database.db, workspaceId, after, size)
-        return { items: walkPages({ start: '', size: readAtOnce }, page, ({ slug }) => slug, describeSkill) }
+        const page = (after: string, size: number) => store.listSkillsAfter(db, workspaceId, after, size)
+        return { items: walkPages({ start: '', size: readAtOnce }, page, ({ slug }) => slug, describe) }
       }
-      const [rows, total] = await Promise.all([
-        store.listSkills(database.db, workspaceId, { limit, offset }),
-        store.countSkills(database.db, workspaceId),
-      ])
-      const hasMore = offset + rows.length < total && rows.length > 0
-      return { value: { items: rows.map(describeSkill), total, limit, offset, hasMore } }
+      const total = await store.countSkills(db, workspaceId)
+      let shown = 0
+      const page = (passed: number, size: number) =>
+        store.listSkills(db, workspaceId, { limit: Math.min(size, limit - passed), offset: offset + passed })
+      const items = walkPages(
+        { start: 0, size: readAtOnce },
+        page,
+        () => shown,
+        (row) => {
+          shown++
+          return describe(row)
+        },
+      )
+      const rest = () => ({ total, limit, offset, hasMore: shown > 0 && offset + shown < total })
+      return { items, within: { field: 'items', rest } }
     },
 
     getSkill: async ({ principal, params, deps }) => {
@@ -93,7 +103,9 @@ export function skillHandlers({ live, installWorkflow }: SkillParts) {
       const page = (below: number, limit: number) =>
         store.listVersions(database.db, workspaceId, params.slug, { below, limit })
       const pages = { start: 2 ** 31 - 1, size: readAtOnce }
-      return { items: walkPages(pages, page, (row) => row.version_number, describeVersion) }
+      const describe = async (row: Listed<store.VersionRow>) =>
+        describeVersion(await withPrompt(database.db, row))
+      return { items: walkPages(pages, page, (row) => row.version_number, describe) }
     },
 
     restoreSkillVersion: async ({ principal, params, deps, access }) => {
@@ -175,6 +187,16 @@ export function skillHandlers({ live, installWorkflow }: SkillParts) {
 function kindOf(files: readonly BundleFile[]): 'skill' | 'workflow' {
   const has = (name: string) => files.some(({ path }) => path === name || path.endsWith(`/${name}`))
   return has('workflow.json') && !has('SKILL.md') ? 'workflow' : 'skill'
+}
+
+type Listed<Row extends { prompt: string }> = Omit<Row, 'prompt'> & { readonly prompt: string | null }
+
+/** Long instructions are read one at a time, when it is their turn in a list. */
+async function withPrompt<Row extends Parameters<typeof store.findPrompt>[1] & { prompt: string | null }>(
+  db: Db,
+  row: Row,
+) {
+  return { ...row, prompt: row.prompt ?? (await store.findPrompt(db, row)) }
 }
 
 async function requireSkill(db: Parameters<typeof store.findSkill>[0], workspaceId: string, slug: string) {

@@ -24,13 +24,29 @@ const contentColumns = [
   'name',
   'description',
   'category',
-  'prompt',
   'allowed_tools',
   'scopes',
   'repository',
   'commit_hash',
   'warnings',
 ] as const
+
+/** Instructions may have megabytes, so a list of many brings only short ones along; null for the others. */
+const shortBytes = 32_768
+const shortPrompt = sql<
+  string | null
+>`case when octet_length(prompt) <= ${sql.lit(shortBytes)} then prompt end`.as('prompt')
+
+/** What a list left out. */
+export async function findPrompt(db: Db, version: { skill_id: number; version_number: number }) {
+  const { prompt } = await db
+    .selectFrom('skill_versions')
+    .select('prompt')
+    .where('skill_id', '=', version.skill_id)
+    .where('version_number', '=', version.version_number)
+    .executeTakeFirstOrThrow()
+  return prompt
+}
 
 /** A skill of the library with its live version. */
 const liveColumns = ['skills.id as skill_id', 'skills.slug', ...contentColumns] as const
@@ -52,7 +68,7 @@ function liveSkills(db: Db, workspaceId: string) {
 export type LiveSkill = NonNullable<Awaited<ReturnType<typeof findSkill>>>
 
 export async function findSkill(db: Db, workspaceId: string, slug: string) {
-  return liveSkills(db, workspaceId).where('skills.slug', '=', slug).executeTakeFirst()
+  return liveSkills(db, workspaceId).select('prompt').where('skills.slug', '=', slug).executeTakeFirst()
 }
 
 export async function listSkills(db: Db, workspaceId: string, page: { limit: number; offset: number }) {
@@ -66,6 +82,7 @@ export async function listSkills(db: Db, workspaceId: string, page: { limit: num
     .limit(page.limit)
     .offset(page.offset)
   return liveSkills(db, workspaceId)
+    .select(shortPrompt)
     .innerJoin(slugs.as('page'), 'page.slug', 'skills.slug')
     .orderBy('skills.slug')
     .execute()
@@ -73,6 +90,7 @@ export async function listSkills(db: Db, workspaceId: string, page: { limit: num
 
 export async function listSkillsAfter(db: Db, workspaceId: string, after: string, limit: number) {
   return liveSkills(db, workspaceId)
+    .select(shortPrompt)
     .where('skills.slug', '>', after)
     .orderBy('skills.slug')
     .limit(limit)
@@ -158,7 +176,10 @@ function versionsOf(db: Db, workspaceId: string, slug: string) {
 export type VersionRow = NonNullable<Awaited<ReturnType<typeof findVersion>>>
 
 export async function findVersion(db: Db, workspaceId: string, slug: string, versionNumber: number) {
-  return versionsOf(db, workspaceId, slug).where('version_number', '=', versionNumber).executeTakeFirst()
+  return versionsOf(db, workspaceId, slug)
+    .select('prompt')
+    .where('version_number', '=', versionNumber)
+    .executeTakeFirst()
 }
 
 /** Those below the given number, newest first. */
@@ -169,6 +190,7 @@ export async function listVersions(
   page: { below: number; limit: number },
 ) {
   return versionsOf(db, workspaceId, slug)
+    .select(shortPrompt)
     .where('version_number', '<', page.below)
     .orderBy('version_number', 'desc')
     .limit(page.limit)
