@@ -21,6 +21,7 @@ const features = [
   'skills',
   'traces',
   'models',
+  'loop',
   'sandbox',
   'executions',
   'agents',

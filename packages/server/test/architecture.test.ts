@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findBodySpreads } from './support/body-spreads.ts'
+import { findUsers } from './support/callers.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
@@ -132,3 +133,28 @@ test.each([
 ])('what names its fields is none: %s', (line) => {
   expect(findBodySpreads('fine.ts', line)).toEqual([])
 })
+
+test('a model is called in loop/ and nowhere else, by whatever name it goes', () => {
+  const callOfModels = { declaredIn: 'packages/server/src/models/models.ts', type: 'Models', member: 'call' }
+  const sources = sourcesBelow('packages/server/src').filter((source) => !source.endsWith('.test.ts'))
+  const planting = [
+    'export const f = (models: Models, call: ModelCall) => models.call(call)',
+    'export const f = (parts: { models: Models }, call: ModelCall) => { const m = parts.models; return m.call(call) }',
+    'export const f = (ask: Pick<Models, "call">, call: ModelCall) => ask.call(call)',
+    'export const f = ({ call }: Models, question: ModelCall) => call(question)',
+    'export const f = (models: Models, call: ModelCall) => { const { call: ask } = models; return ask(call) }',
+    'export const f = (models: Models, call: ModelCall) => models["call"](call)',
+    'export const f = (models: Models) => [models.call]',
+  ]
+  const imports = "import type { ModelCall, Models } from '../models/models.ts'"
+  const planted = Object.fromEntries(
+    planting.map((line, index) => [`packages/server/src/agents/planted-${index}.ts`, `${imports}\n${line}`]),
+  )
+  const fine = 'packages/server/src/agents/planted-fine.ts'
+  planted[fine] = 'export const f = (work: (n: number) => void) => work.call(undefined, 1)'
+  const users = findUsers(sources, callOfModels, planted)
+  expect(users).toEqual([
+    'packages/server/src/loop/loop.ts',
+    ...Object.keys(planted).filter((path) => path !== fine),
+  ])
+}, 60_000)

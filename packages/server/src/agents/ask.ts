@@ -1,16 +1,8 @@
 import { actorBehind } from '../activity/activity.ts'
 import { findReservation, isSettled, releaseOldReservations, reserve, settle } from '../billing/billing.ts'
 import type { Deps } from '../deps.ts'
-import { validateValue } from '../graph/graph.ts'
-import {
-  findProviderKey,
-  ModelError,
-  type ModelMessage,
-  type ModelReply,
-  type Models,
-  type ProviderKey,
-} from '../models/models.ts'
-import type { Database } from '../platform/database.ts'
+import { conversationAbout, runLoop, type Schema, standardLimits, type Usage } from '../loop/loop.ts'
+import { findProviderKey, ModelError, type Models } from '../models/models.ts'
 import type { AgentRow } from './store.ts'
 
 export interface AskParts extends Pick<Deps, 'database' | 'config'> {
@@ -42,117 +34,73 @@ export class AgentFailure extends Error {
   }
 }
 
-const maxOutputTokens = 8192
-
 /**
  * Asks an agent once and gives `{ text }`, or the value that the schema describes. A reply that does not fit the schema
  * is told what is wrong with it and may try once more. What was used is paid, whatever comes of it.
  */
 export async function askAgent(parts: AskParts, agent: AgentRow, ask: Ask): Promise<unknown> {
-  const { database, models, config } = parts
   ask.signal.throwIfAborted()
   const reservationId = await reserveFor(parts, ask)
-  const used = { costMilliDs: 0 }
+  let usedMilliDs = 0
   try {
-    const model = agent.model ?? undefined
-    const { provider } = models.find(model)
-    const key = await findProviderKey(database.db, config.encryptionKeys, ask.userId, provider)
-    return await converse({ database, models, model, key, agent, ask, reservationId, used })
+    return await converse(parts, agent, ask, reservationId, ({ costMilliDs }) => {
+      usedMilliDs = costMilliDs
+    })
   } catch (error) {
     if (error instanceof ModelError)
       throw new AgentFailure('AGENT_FAILED', error.message, { reason: error.kind })
     throw error
   } finally {
     const by = actorBehind(ask.userId, ask)
-    await database.transaction((tx) => settle(tx, reservationId, used.costMilliDs, by))
+    await parts.database.transaction((tx) => settle(tx, reservationId, usedMilliDs, by))
   }
 }
 
-interface Conversation {
-  readonly database: Database
-  readonly models: Models
-  readonly model: string | undefined
-  readonly key: ProviderKey | undefined
-  readonly agent: AgentRow
-  readonly ask: Ask
-  readonly reservationId: string
-  /** Grows with every reply. */
-  readonly used: { costMilliDs: number }
-}
-
-async function converse(conversation: Conversation): Promise<unknown> {
-  const { outputSchema, prompt } = conversation.ask
-  const messages: ModelMessage[] = [{ role: 'user', text: prompt }]
-  const reply = await nextReply(conversation, messages)
-  if (!outputSchema) return { text: reply.text }
-  const first = readObject(reply, outputSchema)
-  if (!first.problem) return first.object
-  messages.push({ role: 'assistant', text: reply.text, toolCalls: [] }, { role: 'user', text: first.problem })
-  const second = readObject(await nextReply(conversation, messages), outputSchema)
-  if (!second.problem) return second.object
-  throw new AgentFailure('AGENT_OUTPUT_INVALID', `The agent twice gave what does not fit. ${second.problem}`)
-}
-
-async function nextReply(
-  { database, models, model, key, agent, ask, reservationId, used }: Conversation,
-  messages: readonly ModelMessage[],
-): Promise<ModelReply> {
-  const budget = (await findReservation(database.db, reservationId))?.amountMilliDs ?? 0
-  const question = { model, system: agent.instructions, messages, tools: [] }
-  const outputTokens = models.affordableTokens(question, budget - used.costMilliDs, maxOutputTokens, key)
-  if (outputTokens === 0) throw outOfCredits()
-  const reply = await models.call(
-    {
-      ...question,
-      maxOutputTokens: outputTokens,
-      signal: ask.signal,
-      ...(ask.outputSchema && { outputSchema: askedFor(ask.outputSchema) }),
-    },
-    key,
-  )
-  used.costMilliDs += models.priceMilliDs(model, reply.usage, key)
-  if (reply.stop !== 'length') return reply
-  throw outputTokens < maxOutputTokens
-    ? outOfCredits()
-    : new AgentFailure('AGENT_FAILED', `The reply is longer than ${maxOutputTokens} tokens; ask for less`)
-}
-
-function outOfCredits(): AgentFailure {
-  return new AgentFailure(
-    'AGENT_FAILED',
-    'The credits set aside for this step do not cover it; add credits',
-    {
-      reason: 'limit_reached',
-    },
-  )
-}
-
-type Schema = Readonly<Record<string, unknown>>
-
-/** Providers give objects only. Anything else is asked for inside of one. */
-function askedFor(schema: Schema): Schema {
-  if (schema['type'] === 'object') return schema
-  const { $defs, ...answer } = schema
-  const wrapped = {
-    type: 'object',
-    properties: { answer },
-    required: ['answer'],
-    additionalProperties: false,
+/** A question is asked under what was set aside for it; `spend` learns of every reply that came. */
+async function converse(
+  { database, models, config }: AskParts,
+  { model, instructions }: AgentRow,
+  ask: Ask,
+  reservationId: string,
+  spend: (usage: Usage) => void,
+): Promise<unknown> {
+  const { prompt, outputSchema, signal } = ask
+  const { id, provider } = models.find(model ?? undefined)
+  const outcome = await runLoop({
+    models,
+    model: id,
+    providerKey: await findProviderKey(database.db, config.encryptionKeys, ask.userId, provider),
+    system: instructions,
+    conversation: conversationAbout(prompt),
+    budget: async () => (await findReservation(database.db, reservationId)) ?? nothing,
+    spend,
+    limits: standardLimits,
+    ...(outputSchema && { outputSchema }),
+    signal,
+  })
+  switch (outcome.end) {
+    case 'answered':
+      return outputSchema ? outcome.value : { text: outcome.reply.text }
+    case 'misfit':
+      throw new AgentFailure(
+        'AGENT_OUTPUT_INVALID',
+        `The agent twice gave what does not fit. ${outcome.problem}`,
+      )
+    case 'limit_reached':
+      throw new AgentFailure(
+        'AGENT_FAILED',
+        'The credits set aside for this step do not cover it; add credits',
+        { reason: 'limit_reached' },
+      )
+    default:
+      throw new AgentFailure(
+        'AGENT_FAILED',
+        `The reply is longer than ${standardLimits.outputTokens} tokens; ask for less`,
+      )
   }
-  return $defs === undefined ? wrapped : { ...wrapped, $defs }
 }
 
-/** The provider's reading knows an older draft of JSON Schema; what workflows promise is this one. */
-function readObject(
-  { object, objectProblem }: ModelReply,
-  schema: Schema,
-): { object: unknown; problem: string | undefined } {
-  if (objectProblem !== undefined) return { object, problem: objectProblem }
-  const value = schema['type'] === 'object' ? object : (object as { answer: unknown }).answer
-  const [issue] = validateValue(schema, value)
-  const place = issue && (issue.path === '' ? 'It' : issue.path)
-  return { object: value, problem: issue && `The reply does not fit the schema: ${place} ${issue.message}.` }
-}
+const nothing = { amountMilliDs: 0, limitedBy: 'max_cost' } as const
 
 /**
  * A worker that died after paying and before its step was recorded asks again. The first payment stands for the reply

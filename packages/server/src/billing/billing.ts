@@ -8,6 +8,8 @@ import { type Allowance, decideAllowance, type KeyBudget, narrowAllowance } from
 import { type Concern, entriesFor } from './entries.ts'
 import * as store from './store.ts'
 
+export type { Allowance } from './amount.ts'
+
 export interface Reservation extends Allowance {
   readonly reservationId: string
 }

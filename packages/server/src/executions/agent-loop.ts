@@ -1,49 +1,30 @@
 import type { NewExecutionEvent } from '@guildhall/contract'
-import type {
-  ModelMessage,
-  ModelQuestion,
-  ModelReply,
-  Models,
-  ModelToolCall,
-  ModelToolResult,
-  ProviderKey,
-} from '../models/models.ts'
+import {
+  conversationAbout,
+  type Loop,
+  type LoopEvent,
+  type LoopOutcome,
+  runLoop,
+  standardLimits,
+  type Usage,
+} from '../loop/loop.ts'
+import type { ModelReply } from '../models/models.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 import { agentToolSchemas, describeUse, useTool } from './agent-tools.ts'
 
-const maxSteps = 200
-const maxOutputTokens = 8192
 const summaryLength = 600
 const toolSummaryLength = 300
 
-export interface Usage {
-  costMilliDs: number
-  inputTokens: number
-  outputTokens: number
-}
-
-interface Budget {
-  amountMilliDs: number
-  limitedBy: 'max_cost' | 'balance' | 'key_limit'
-}
-
-export interface AgentRun {
-  models: Models
-  model: string | undefined
-  providerKey: ProviderKey | undefined
+export interface AgentRun
+  extends Pick<Loop, 'models' | 'model' | 'providerKey' | 'budget' | 'spend' | 'signal'> {
   sandbox: Sandbox
   /** SKILL.md as it was when the execution was made. */
   instructions: string
   input: string
   /** Names of what came with the input, in the workspace. */
   attachments: readonly string[]
-  /** What may be spent in all, as things stand now: a key's limit may have been used up elsewhere. */
-  findBudget(): Promise<Budget>
-  signal: AbortSignal
   tell(event: NewExecutionEvent): void
   tellDelta(text: string): void
-  /** Stores what was used so far, before the next call can use more. */
-  spend(usage: Usage): Promise<void>
 }
 
 export interface AgentOutcome {
@@ -53,91 +34,75 @@ export interface AgentOutcome {
   usage: Usage
 }
 
-/**
- * The model asks for tools, they run in the sandbox, the model is told, until it has nothing more to ask. Throws what
- * the model, the sandbox or an abort throws.
- */
+/** A skill is a loop whose tools work in a sandbox. Throws what the model, the sandbox or an abort throws. */
 export async function runAgent(run: AgentRun): Promise<AgentOutcome> {
-  const messages: ModelMessage[] = [{ role: 'user', text: firstMessage(run) }]
-  const usage: Usage = { costMilliDs: 0, inputTokens: 0, outputTokens: 0 }
+  const { models, model, providerKey, sandbox, signal } = run
   let summary = ''
-  for (let step = 0; step < maxSteps; step++) {
-    const budget = await run.findBudget()
-    const left = budget.amountMilliDs - usage.costMilliDs
-    const question = questionOf(run, messages)
-    const outputTokens = run.models.affordableTokens(question, left, maxOutputTokens, run.providerKey)
-    if (outputTokens === 0) return { ...limitReached(budget), summary, usage }
-    const reply = await askModel(run, question, outputTokens)
-    usage.inputTokens += reply.usage.inputTokens
-    usage.outputTokens += reply.usage.outputTokens
-    // What the provider counts beyond the estimate is not the person's to pay.
-    const price = run.models.priceMilliDs(run.model, reply.usage, run.providerKey)
-    usage.costMilliDs = Math.min(usage.costMilliDs + price, budget.amountMilliDs)
-    tellReply(run, reply, usage.costMilliDs)
-    await run.spend(usage)
-    if (reply.text.trim() !== '') summary = reply.text.trim().slice(0, summaryLength)
-    if (reply.toolCalls.length === 0) {
-      // Cut off by the budget rather than by the model's own length, it did not finish.
-      const cut = reply.stop === 'length' && outputTokens < maxOutputTokens
-      return { ...(cut ? limitReached(budget) : { stopReason: 'end_turn' }), summary, usage }
-    }
-    messages.push({ role: 'assistant', text: reply.text, toolCalls: reply.toolCalls })
-    messages.push({ role: 'tool', results: await useTools(run, reply.toolCalls) })
-  }
-  return { stopReason: 'error', code: 'TOO_MANY_STEPS', summary, usage }
-}
-
-function limitReached({ limitedBy }: Budget) {
-  const stopReason = 'limit_reached' as const
-  return limitedBy === 'key_limit' ? { stopReason, code: 'KEY_SPEND_LIMIT' } : { stopReason }
-}
-
-function questionOf({ model, instructions }: AgentRun, messages: readonly ModelMessage[]): ModelQuestion {
-  return { model, system: systemPrompt(instructions), messages, tools: agentToolSchemas }
-}
-
-function askModel(run: AgentRun, question: ModelQuestion, outputTokens: number): Promise<ModelReply> {
-  let thinking = false
-  return run.models.call(
-    {
-      ...question,
-      maxOutputTokens: outputTokens,
-      signal: run.signal,
-      onText: run.tellDelta,
-      onThinking: () => {
-        if (!thinking) run.tell({ type: 'agent.thinking', payload: {} })
-        thinking = true
-      },
-      onRetry: ({ reason, attempt, retryInMs, voidsText }) =>
-        run.tell({ type: 'agent.info', payload: { kind: 'retry', reason, attempt, retryInMs, voidsText } }),
+  const outcome = await runLoop({
+    models,
+    model,
+    providerKey,
+    system: systemPrompt(run.instructions),
+    conversation: conversationAbout(firstMessage(run)),
+    toolset: {
+      schemas: agentToolSchemas,
+      use: ({ name, input }) => useTool(sandbox, name, input, signal),
     },
-    run.providerKey,
-  )
+    budget: () => run.budget(),
+    spend: (usage) => run.spend(usage),
+    tell: (event) => {
+      if (event.type === 'text') run.tellDelta(event.delta)
+      const said = event.type === 'reply' ? event.reply.text.trim() : ''
+      if (said !== '') summary = said.slice(0, summaryLength)
+      for (const record of recordsOf(event)) run.tell(record)
+    },
+    limits: standardLimits,
+    signal,
+  })
+  return { ...stopOf(outcome), summary, usage: outcome.usage }
 }
 
-function tellReply(run: AgentRun, reply: ModelReply, costMilliDs: number): void {
-  if (reply.text !== '') {
-    run.tell({ type: 'agent.message', payload: { content: [{ type: 'text', text: reply.text }] } })
-  }
-  const { inputTokens, outputTokens } = reply.usage
-  const counted = { input_tokens: inputTokens, output_tokens: outputTokens }
-  run.tell({ type: 'span.model_request_end', payload: { usage: counted } })
-  run.tell({ type: 'execution.cost', payload: { cost: costMilliDs / 1000 } })
+function stopOf(outcome: LoopOutcome): Pick<AgentOutcome, 'stopReason' | 'code'> {
+  if (outcome.end === 'too_many_steps') return { stopReason: 'error', code: 'TOO_MANY_STEPS' }
+  if (outcome.end !== 'limit_reached') return { stopReason: 'end_turn' }
+  const stopReason = 'limit_reached'
+  return outcome.limitedBy === 'key_limit' ? { stopReason, code: 'KEY_SPEND_LIMIT' } : { stopReason }
 }
 
-/** One after the other: they work on the same files. */
-async function useTools(run: AgentRun, calls: readonly ModelToolCall[]): Promise<ModelToolResult[]> {
-  const results = []
-  for (const { id, name, input } of calls) {
-    run.signal.throwIfAborted()
-    const label = describeUse(name, input)
-    run.tell({ type: 'agent.tool_use', payload: { name, tool: name, label, toolUseId: id } })
-    const { output, isError } = await useTool(run.sandbox, name, input, run.signal)
-    const summary = output.slice(0, toolSummaryLength)
-    run.tell({ type: 'agent.tool_result', payload: { toolUseId: id, isError, summary } })
-    results.push({ toolCallId: id, name, output, isError })
+/** What the execution's log has of it; single words of a reply go another way. */
+function recordsOf(event: LoopEvent): NewExecutionEvent[] {
+  switch (event.type) {
+    case 'text':
+      return []
+    case 'thinking':
+      return [{ type: 'agent.thinking', payload: {} }]
+    case 'retry': {
+      const { reason, attempt, retryInMs, voidsText } = event.retry
+      return [{ type: 'agent.info', payload: { kind: 'retry', reason, attempt, retryInMs, voidsText } }]
+    }
+    case 'reply':
+      return recordsOfReply(event.reply, event.usage)
+    case 'tool_use': {
+      const { id: toolUseId, name, input } = event.call
+      const label = describeUse(name, input)
+      return [{ type: 'agent.tool_use', payload: { name, tool: name, label, toolUseId } }]
+    }
+    case 'tool_result': {
+      const { output, isError } = event.result
+      const summary = output.slice(0, toolSummaryLength)
+      return [{ type: 'agent.tool_result', payload: { toolUseId: event.call.id, isError, summary } }]
+    }
   }
-  return results
+}
+
+function recordsOfReply({ text, usage }: ModelReply, { costMilliDs }: Usage): NewExecutionEvent[] {
+  const counted = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens }
+  const message = { type: 'agent.message' as const, payload: { content: [{ type: 'text', text }] } }
+  return [
+    ...(text === '' ? [] : [message]),
+    { type: 'span.model_request_end', payload: { usage: counted } },
+    { type: 'execution.cost', payload: { cost: costMilliDs / 1000 } },
+  ]
 }
 
 function systemPrompt(instructions: string): string {

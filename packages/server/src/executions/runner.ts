@@ -13,10 +13,11 @@ import {
 } from '../artifacts/artifacts.ts'
 import { findReservation } from '../billing/billing.ts'
 import type { Deps } from '../deps.ts'
+import type { Usage } from '../loop/loop.ts'
 import { findProviderKey, ModelError, type Models } from '../models/models.ts'
 import { isPassing } from '../platform/database.ts'
 import type { Sandbox, SandboxDriver } from '../sandbox/sandbox.ts'
-import { type AgentOutcome, runAgent, type Usage } from './agent-loop.ts'
+import { type AgentOutcome, runAgent } from './agent-loop.ts'
 import { EventWriter, LogFault } from './event-writer.ts'
 import { type ExecutionParts, end, endChannel, goneChannel } from './executions.ts'
 import type { Ending } from './lifecycle.ts'
@@ -201,7 +202,7 @@ export class Runner {
       instructions: textOf(skill, 'SKILL.md'),
       input: row.input_text,
       attachments: attached.map(({ path }) => path),
-      findBudget: async () =>
+      budget: async () =>
         (await patiently(signal, () => findReservation(database.db, row.execution_id))) ?? nothing,
       signal,
       tell: (event: NewExecutionEvent) => writer.write(event),
