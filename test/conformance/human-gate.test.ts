@@ -3,7 +3,7 @@ import { must, newKey, type Person } from './support/actors.ts'
 import type { Answer, Caller } from './support/client.ts'
 import { bearer, newApp, newProviderPerson, newTokens } from './support/oauth.ts'
 import { expectRefusal } from './support/shapes.ts'
-import { begin, echo, flow, mapping, mustInstall, resume, settled, tool } from './support/workflows.ts'
+import { begin, echo, flow, mapping, resume, settled, tool } from './support/workflows.ts'
 import { verifies } from './verifies.ts'
 
 interface Item {
@@ -142,10 +142,24 @@ test('an answer in the inbox is on record as one', async () => {
   ])
 })
 
-test('no agent takes a yes along into another run', async () => {
+/** A step whose name is the workspace's, and whose text does not say so before its escapes are read. */
+async function waitingUnderSpelledName(): Promise<string> {
+  const text = JSON.stringify(flow([leave, approval, echo]))
+  const content = text.replace('"id":"gate"', '"id":"\\u0024{workspaceId}"')
+  expect(content).not.toBe(text)
+  must(await person.post('/workflows/flow/install', { content }), 201)
+  const { runId } = must(await person.post<{ runId: string }>('/workflows/flow/launch', {}), 201)
+  expect((await settled(person, runId)).run.status).toBe('suspended')
+  return runId
+}
+
+test.each([
+  ['gate', () => waiting([leave, approval, echo])],
+  ['', waitingUnderSpelledName],
+] as const)('no agent takes a yes along into another run (%j)', async (name, begun) => {
   verifies('approvals:workflow:answers-not-reused')
-  await mustInstall(person, flow([leave, approval, echo]))
-  const runId = await waiting([leave, approval, echo])
+  const runId = await begun()
+  const gate = name || person.workspaceId
   must(await resume(person, runId, { resumeData: { approved: true } }), 200)
   expect((await settled(person, runId)).run.status).toBe('success')
   const again = (caller: Caller, body: object) =>
@@ -154,7 +168,7 @@ test('no agent takes a yes along into another run', async () => {
     for (const body of [{ fromStep: 'echo' }, { fromStep: 'echo', inputs: { more: true } }]) {
       expectRefusal(await again(agent, body), 403, 'FORBIDDEN')
     }
-    const { runId: asked } = must(await again(agent, { fromStep: 'gate' }), 201)
+    const { runId: asked } = must(await again(agent, { fromStep: gate }), 201)
     expect((await settled(person, asked)).run.status).toBe('suspended')
     await person.post(`/workflows/runs/${asked}/cancel`)
   }

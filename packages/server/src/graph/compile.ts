@@ -39,6 +39,11 @@ export function compileDefinition(source: unknown, options: CompileOptions): Com
   return workflow && issues.count() === 0 ? { workflow } : { report: issues.report() }
 }
 
+/** Which tool a step calls, read from what runs: a second reading of the text could be of another mind. */
+export function toolOf({ entries }: Workflow, stepId: string): string | undefined {
+  return entries.flatMap(({ steps }) => steps).find((step) => step.stepId === stepId)?.toolId
+}
+
 function parseDefinition(source: unknown, add: AddIssue): JsonRecord | undefined {
   const tooLarge = () =>
     add(

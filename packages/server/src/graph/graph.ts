@@ -2,7 +2,7 @@
  * The workflow language: definitions are read, checked and run here, and nothing in this folder knows a database, an
  * engine or HTTP. Whoever carries a run implements `Durable`.
  */
-export { type Compilation, compileDefinition, type Workflow } from './compile.ts'
+export { type Compilation, compileDefinition, toolOf, type Workflow } from './compile.ts'
 export type {
   Durable,
   StepCall,

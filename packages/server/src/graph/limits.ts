@@ -39,7 +39,10 @@ export interface RunLimits {
   readonly foreachItems: number
   readonly foreachConcurrency: number
   readonly stepOutputBytes: number
+  /** What the run holds at a time: of a loop's body, its latest turn. */
   readonly runBytes: number
+  /** What all turns of all its steps put out: each is in the journal, which is read whole at every replay. */
+  readonly journalBytes: number
 }
 
 export const defaultRunLimits: RunLimits = {
@@ -48,4 +51,5 @@ export const defaultRunLimits: RunLimits = {
   foreachConcurrency: 20,
   stepOutputBytes: 1_048_576,
   runBytes: 10_485_760,
+  journalBytes: 67_108_864,
 }

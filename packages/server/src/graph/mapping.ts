@@ -1,6 +1,6 @@
 import { StepRefused } from './failure.ts'
 import { anything, closedRecord, type Shape, shapeAt, shapeOfValue, text } from './flow.ts'
-import { isNestedWithin, isRecord, type JsonRecord, joinPath, own } from './json.ts'
+import { isNestedWithin, isRecord, type JsonRecord, joinPath, jsonBytes, own } from './json.ts'
 import { definitionLimits } from './limits.ts'
 import type { Reading } from './reading.ts'
 import { type Found, findAt, isRequestContextKey, type Path, parsePath, type Scope } from './reference.ts'
@@ -16,12 +16,18 @@ type Source =
 export type Mapping = ReadonlyMap<string, Source>
 
 /** Makes the record; throws StepRefused. A leaf that is not there leaves its key out. */
-export function applyMapping(mapping: Mapping, scope: Scope, maxLength: number): JsonRecord {
+export function applyMapping(mapping: Mapping, scope: Scope, maxBytes: number): JsonRecord {
   const made: [string, unknown][] = []
+  let bytes = 0
   for (const [key, source] of mapping) {
-    const found = readSource(source, scope, maxLength)
-    if (found.found) made.push([key, found.value])
-    else if (!found.parent)
+    const found = readSource(source, scope, maxBytes)
+    if (found.found) {
+      made.push([key, found.value])
+      // Counted as it grows: 200 keys can name one large value, and writing all of it down would take seconds.
+      bytes += jsonBytes(found.value)
+      if (bytes > maxBytes)
+        throw new StepRefused('STEP_OUTPUT_TOO_LARGE', `The output is over ${maxBytes} bytes.`)
+    } else if (!found.parent)
       throw new StepRefused(
         'MAPPING_PATH_INVALID',
         `"${key}": the path leads through a value that is not there.`,

@@ -38,6 +38,10 @@ export interface Run {
   abandonOpen(): void
 }
 
+function tooLarge(what: string): Failure {
+  return { code: 'RUN_TOO_LARGE', message: `${what} bytes.` }
+}
+
 export function createRun(launch: Launch, state: unknown, durable: Durable): Run {
   const records = new Map<string, StepRecord>()
   const places = new Map<string, StepPlace>()
@@ -46,6 +50,7 @@ export function createRun(launch: Launch, state: unknown, durable: Durable): Run
   const { limits, requestContext } = launch
   let clock = launch.launchedAt
   let runBytes = 0
+  let journalBytes = 0
 
   const write = (stepId: string, record: StepRecord) => {
     records.set(stepId, record)
@@ -58,8 +63,9 @@ export function createRun(launch: Launch, state: unknown, durable: Durable): Run
     const after = isFirst ? bytes : before + bytes
     runBytes += after - before
     sizes.set(stepId, after)
-    if (runBytes <= limits.runBytes) return undefined
-    return { code: 'RUN_TOO_LARGE', message: `The data of the run is over ${limits.runBytes} bytes.` }
+    return runBytes <= limits.runBytes
+      ? undefined
+      : tooLarge(`The data of the run is over ${limits.runBytes}`)
   }
   return {
     launch,
@@ -88,8 +94,15 @@ export function createRun(launch: Launch, state: unknown, durable: Durable): Run
     },
     admit: (stepId, output) => {
       const bytes = jsonBytes(output)
-      if (bytes <= limits.stepOutputBytes) return count(stepId, bytes, false)
-      return { code: 'STEP_OUTPUT_TOO_LARGE', message: `The output is over ${limits.stepOutputBytes} bytes.` }
+      if (bytes > limits.stepOutputBytes)
+        return {
+          code: 'STEP_OUTPUT_TOO_LARGE',
+          message: `The output is over ${limits.stepOutputBytes} bytes.`,
+        }
+      journalBytes += bytes
+      if (journalBytes > limits.journalBytes)
+        return tooLarge(`All turns of the run's steps together put out over ${limits.journalBytes}`)
+      return count(stepId, bytes, false)
     },
     finish: (stepId, result) => {
       if (!hasFailed(result)) outputs.set(stepId, result.output)

@@ -122,7 +122,7 @@ const itemCount = (value: unknown) => (Array.isArray(value) ? value.length : und
 const propertyCount = (value: unknown, check: Check) => {
   if (!isRecord(value)) return undefined
   const { length } = Object.keys(value)
-  spend(check, length >> 3)
+  spend(check, length)
   return length
 }
 const characterCount = (value: unknown, check: Check) => {
@@ -281,7 +281,7 @@ function isEqual(check: Check, a: unknown, b: unknown): boolean {
 /** A text that is the same for equal values, whatever the order of their keys. */
 function canonical(check: Check, value: unknown): string {
   spend(check, 1)
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (typeof value !== 'object' || value === null) return written(check, JSON.stringify(value))
   if (++check.depth > maxDepth) throw new TooMuchWork()
   const text = Array.isArray(value)
     ? `[${value.map((item) => canonical(check, item)).join()}]`
@@ -290,5 +290,11 @@ function canonical(check: Check, value: unknown): string {
         .map(([name, item]) => `${JSON.stringify(name)}:${canonical(check, item)}`)
         .join()}}`
   check.depth--
+  return written(check, text)
+}
+
+/** One long text is as much work as many short ones, and is written anew by everything it is a part of. */
+function written(check: Check, text: string): string {
+  spend(check, text.length >> 3)
   return text
 }

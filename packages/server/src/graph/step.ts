@@ -19,6 +19,8 @@ export interface Step {
   readonly stepId: string
   /** Index in the graph, then in the container. */
   readonly position: readonly number[]
+  /** What it calls, if that is a tool. */
+  readonly toolId?: string
   perform(input: unknown, turn: Turn, run: Run): Task<StepResult>
 }
 

@@ -1,5 +1,5 @@
 import { workflowRunRoutes } from '@guildhall/contract'
-import { planRerun, type Reuse, type StepRecord } from '../graph/graph.ts'
+import { planRerun, type Reuse, type StepRecord, toolOf, type Workflow } from '../graph/graph.ts'
 import { createAtOnce } from '../idempotency/idempotency.ts'
 import type { Handlers } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
@@ -8,7 +8,6 @@ import { launcherOf, launchFailed, requireRun } from './change-routes.ts'
 import { confirmLaunch, prepareLaunch, requireFit } from './launch.ts'
 import type { RunParts } from './run-parts.ts'
 import * as store from './store.ts'
-import { toolOf } from './tool-of-step.ts'
 
 const { rerunWorkflowRun } = workflowRunRoutes
 export const rerunRoutes = { rerunWorkflowRun }
@@ -29,9 +28,9 @@ export function rerunHandlers(parts: RunParts): Handlers<typeof rerunRoutes> {
       const definition = (await store.findDefinition(parts.database.db, row.definition_checksum)) ?? ''
       const inputs = body.inputs ?? row.inputs
       await requireFit(parts, workspaceId, definition, inputs)
-      const reuse =
-        body.fromStep === undefined ? undefined : await planFrom(parts, row, inputs, body.fromStep)
-      if (reuse && principal.kind !== 'session') requireOwnAnswers(parts, row, definition, reuse)
+      const plan = body.fromStep === undefined ? undefined : await planFrom(parts, row, inputs, body.fromStep)
+      if (plan && principal.kind !== 'session') requireOwnAnswers(parts, row, plan)
+      const reuse = plan?.reuse
       const wish = { inputs, parentRunId: row.run_id, ...(reuse && { reuse }) }
       const runnable = { slug: row.workflow_slug, definitionId: row.definition_id, definition }
       try {
@@ -50,12 +49,17 @@ export function rerunHandlers(parts: RunParts): Handlers<typeof rerunRoutes> {
   }
 }
 
+interface Plan {
+  readonly workflow: Workflow
+  readonly reuse: Reuse
+}
+
 async function planFrom(
   parts: RunParts,
   row: store.RunRow,
   inputs: unknown,
   fromStep: string,
-): Promise<Reuse> {
+): Promise<Plan> {
   const [workflow, steps] = await Promise.all([
     parts.definitions.find(row),
     store.listSteps(parts.database.db, row.run_id),
@@ -66,16 +70,17 @@ async function planFrom(
     throw new ApiError('INVALID_INPUT', { message: `fromStep: this workflow has no step ${fromStep}` })
   }
   const reuse = planRerun(workflow, inputs, records, fromStep)
-  if (reuse) return reuse
+  if (reuse) return { workflow, reuse }
   const message = `A step before ${fromStep} did not succeed; rerun from that one, or from the start`
   throw new ApiError('CONFLICT', { message, details: { status: row.status } })
 }
 
 /** What a person allowed in one run is not allowed in the next one because an agent says so. */
-function requireOwnAnswers(parts: RunParts, row: store.RunRow, definition: string, { records }: Reuse): void {
-  const taken = records.find(({ stepId, record: { resumedAt, payload } }) => {
-    const toolId = resumedAt === undefined ? undefined : toolOf(definition, row.workspace_id, stepId)
-    return toolId !== undefined && !parts.toolbox.find(toolId)?.isForAgents?.(payload)
+function requireOwnAnswers({ toolbox }: RunParts, row: store.RunRow, { workflow, reuse }: Plan): void {
+  const taken = reuse.records.find(({ stepId, record: { resumedAt, payload } }) => {
+    if (resumedAt === undefined) return false
+    const toolId = toolOf(workflow, stepId)
+    return toolId === undefined || !toolbox.find(toolId)?.isForAgents?.(payload)
   })
   if (!taken) return
   const message = `A person answered ${taken.stepId} for the run before this one; rerun from it or from an earlier step, so that it is asked again`

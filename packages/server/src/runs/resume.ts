@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { recordActivity } from '../activity/activity.ts'
 import { announceApprovals, closeQuestion, questionId } from '../approvals/approvals.ts'
-import { findSuspension, type StepRecord, type Suspension, suspensionsOf } from '../graph/graph.ts'
+import { findSuspension, type StepRecord, type Suspension, suspensionsOf, toolOf } from '../graph/graph.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Principal } from '../operations/principal.ts'
 import type { Tx } from '../platform/database.ts'
@@ -10,7 +10,6 @@ import { announceRun } from './announce.ts'
 import type { RunParts } from './run-parts.ts'
 import { announceSettled, settleWithin } from './settle-questions.ts'
 import * as store from './store.ts'
-import { toolOf } from './tool-of-step.ts'
 
 export interface ResumeWish {
   /** `step`, or `step.3` for an item of a foreach; may be left out when only one step waits. */
@@ -31,9 +30,8 @@ export interface ResumeWish {
  */
 export async function resumeRun(parts: RunParts, row: store.RunRow, wish: ResumeWish): Promise<void> {
   requireSuspended(row)
-  const suspension = await findAsked(parts, row, wish)
+  const { suspension, tool } = await findAsked(parts, row, wish)
   const data = wish.data ?? null
-  const tool = await findTool(parts, row, suspension.stepId)
   requireAnswerer(parts, row, wish.by, suspension, tool)
   requireAnswer(tool, suspension, data)
   const answer = { id: randomUUID(), key: suspension.key, data: JSON.stringify(data) }
@@ -112,7 +110,7 @@ async function findAsked(
   parts: RunParts,
   row: store.RunRow,
   { stepId, key }: ResumeWish,
-): Promise<Suspension> {
+): Promise<{ suspension: Suspension; tool: Tool | undefined }> {
   const [workflow, steps] = await Promise.all([
     parts.definitions.find(row),
     store.listSteps(parts.database.db, row.run_id),
@@ -127,15 +125,12 @@ async function findAsked(
   }
   const suspension =
     key === undefined ? findSuspension(suspensions, stepId) : suspensions.find((one) => one.key === key)
-  if (suspension) return suspension
+  if (workflow && suspension) {
+    const toolId = toolOf(workflow, suspension.stepId)
+    return { suspension, tool: toolId === undefined ? undefined : parts.toolbox.find(toolId) }
+  }
   const suspended = suspensions.map((one) => ({ stepId: one.stepId, index: one.index, payload: one.payload }))
   throw new ApiError('STEP_MISMATCH', { details: { suspended } })
-}
-
-async function findTool(parts: RunParts, row: store.RunRow, stepId: string): Promise<Tool | undefined> {
-  const definition = await store.findDefinition(parts.database.db, row.definition_checksum)
-  const toolId = definition === undefined ? undefined : toolOf(definition, row.workspace_id, stepId)
-  return toolId === undefined ? undefined : parts.toolbox.find(toolId)
 }
 
 /** A question to people is theirs to answer, whatever else an agent may do. */

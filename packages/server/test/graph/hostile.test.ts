@@ -291,6 +291,26 @@ const heavy: [name: string, schema: object, inputs: unknown][] = [
     { a: many(9000, (n) => ({ n })) },
   ],
   [
+    'one long text, unique 2,500 times',
+    { properties: { a: { allOf: many(2500, () => ({ uniqueItems: true })) } } },
+    { a: ['x'.repeat(90_000)] },
+  ],
+  [
+    'one long name, unique 2,500 times',
+    { properties: { a: { allOf: many(2500, () => ({ uniqueItems: true })) } } },
+    { a: [{ ['x'.repeat(90_000)]: 1 }] },
+  ],
+  [
+    'a long text under 100 names, unique',
+    { properties: { a: { allOf: many(100, () => ({ uniqueItems: true })) } } },
+    { a: JSON.parse(`[${'{"a":'.repeat(100)}"${'x'.repeat(90_000)}"${'}'.repeat(100)}]`) },
+  ],
+  [
+    '8,000 properties counted 2,500 times',
+    { allOf: many(2500, () => ({ minProperties: 1 })) },
+    Object.fromEntries(many(8000, (n) => [`k${n}`, 1])),
+  ],
+  [
     '3,000 rules for 30,000 items',
     { properties: { a: { items: { allOf: many(3000, () => ({ type: 'number' })) } } } },
     { a: many(30_000, () => 1) },
@@ -377,6 +397,39 @@ const growing: [name: string, definition: unknown, code: string][] = [
     'RUN_TOO_LARGE',
   ],
 ]
+
+test('a loop is stopped by what its turns put out together', async () => {
+  const forEver = { op: 'truthy', value: { literal: true } }
+  const body = { type: 'loop', loopType: 'dowhile', step: step('a'), predicate: forEver }
+  const { workflow } = compile(define({ graph: [body] }))
+  if (!workflow) throw new Error('does not compile')
+  let turns = 0
+  const perform = () => {
+    turns++
+    return { kind: 'success' as const, output: 'y'.repeat(50_000), at: 1 }
+  }
+  const limits = { ...defaultRunLimits, runBytes: 200_000, journalBytes: 1_000_000 }
+  const end = await runGraph(workflow, memoryDurable(new Journal(), { perform }), { ...launch, limits })
+  expect(end).toMatchObject({ status: 'failed', error: { code: 'RUN_TOO_LARGE' } })
+  expect(turns).toBe(20)
+})
+
+test('a mapping that names one large value 200 times is refused without writing it down', async () => {
+  const config = Object.fromEntries(many(200, (n) => [`k${n}`, { step: 'a', path: '' }]))
+  const { workflow } = compile(
+    define({ graph: [step('a'), { type: 'mapping', id: 'm', mapConfig: JSON.stringify(config) }] }),
+  )
+  if (!workflow) throw new Error('does not compile')
+  const world = {
+    perform: () => ({ kind: 'success' as const, output: many(150_000, (n) => n), at: 1 }),
+  }
+  const before = process.threadCpuUsage()
+  const end = await runGraph(workflow, memoryDurable(new Journal(), world), launch)
+  const { user, system } = process.threadCpuUsage(before)
+  expect(end).toMatchObject({ status: 'failed', error: { code: 'STEP_OUTPUT_TOO_LARGE' } })
+  // Two hundred times it would be over a second.
+  expect((user + system) / 1000).toBeLessThan(400)
+})
 
 test.each(growing)('%s is stopped', async (_name, definition, code) => {
   const end = await run(definition)

@@ -42,6 +42,7 @@ export const tool: EntryType = {
       step: {
         stepId,
         position: place.position,
+        toolId,
         perform: (value, turn, run) => callStep(stepId, target, retries, value, turn, run),
       },
       output: anything,
