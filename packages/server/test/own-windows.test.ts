@@ -96,6 +96,23 @@ test('a refusal describes the window that refused, not the first one', async () 
   expectFull((await exhaust(guess)).refused, limits.codeMisses)
 })
 
+test('a credential that may not run skills takes no start from the person it belongs to', async () => {
+  const another = await house.newPerson()
+  const run = (credential: object) =>
+    house.call('POST', '/api/v1/skills/none/run', { ...credential, body: { input: 'x' } })
+  const [narrow, undeclared] = [
+    await house.newKey(another, { scopes: ['agent:list'] }),
+    await house.newKey(another, { access: 'declared' }),
+  ]
+  for (const { secret } of [narrow, undeclared]) {
+    for (let asked = 0; asked <= limits.skillRun; asked++)
+      expect((await run({ key: secret })).status).toBe(403)
+  }
+  const { served, refused } = await exhaust(() => run({ token: another.token }))
+  expect(served).toBe(limits.skillRun)
+  expectFull(refused, limits.skillRun)
+})
+
 test('a signed stream counts against the credential that got its address, and a forged one as refused', async () => {
   const owner = await house.newPerson()
   const execution = await executions.insert({ workspaceId: owner.workspaceId, status: 'completed' })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { describeScope, type Route } from '@guildhall/contract'
+import { describeScope, type LimitName, type Route } from '@guildhall/contract'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../deps.ts'
 import { Access } from '../operations/access.ts'
@@ -41,12 +41,13 @@ export async function admit(
   if (limits.length === 0) return undefined
   const outcome = await identify(edge, route, request, own)
   const refused = outcome instanceof ApiError
-  const names = refused ? refusedLimits : limits
-  const states = await countRequest(deps, names, {
+  const names = refused ? refusedLimits : limits.filter((name) => !isPersons(edge, name))
+  const counted = {
     caller: refused ? undefined : outcome.credential,
     userId: refused ? undefined : outcome.userId,
     address: request.ip,
-  })
+  }
+  const states = await countRequest(deps, names, counted)
   const [shown] = names
   if (shown && states[0]) {
     const { remaining, resetMs } = states[0]
@@ -62,7 +63,17 @@ export async function admit(
     request.access = new Access(edge.grants, request.principal, exactRequest(route, request))
     await authorize(route, needed, request.principal, request.access)
   }
+  const shared = limits.filter((name) => isPersons(edge, name))
+  if (shared.length > 0) refuseIfFull(deps, shared, await countRequest(deps, shared, counted))
   return undefined
+}
+
+/**
+ * A window of all that a person has is counted last: a credential that may not do the thing would otherwise keep the
+ * others from doing it.
+ */
+function isPersons({ deps }: EdgeContext, name: LimitName): boolean {
+  return deps.config.limits[name].per === 'user'
 }
 
 /** `{name}` stands for a parameter of the path: the right to run one skill is the right to run that skill. */
