@@ -79,6 +79,20 @@ module.exports = {
       to: { path: '^(packages/(?!contract/)|stack/|test/|bench/)' },
     },
     {
+      name: 'contract-runs-anywhere',
+      comment: 'Clients import it, in browsers too: TypeBox and nothing else, no part of Node',
+      severity: 'error',
+      from: { path: '^packages/contract/src/', pathNot: '\\.test\\.ts$' },
+      to: { pathNot: '^(packages/contract/src/|node_modules/typebox/)' },
+    },
+    {
+      name: 'contract-without-printer',
+      comment: 'Who imports the contract does not get the printer of the OpenAPI document with it',
+      severity: 'error',
+      from: { path: '^packages/contract/src/(index|routes|events)\\.ts$' },
+      to: { path: '^packages/contract/src/openapi/', reachable: true },
+    },
+    {
       name: 'sources-import-no-tests',
       severity: 'error',
       from: { path: '^packages/[^/]+/src', pathNot: '\\.test\\.ts$' },

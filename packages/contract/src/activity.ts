@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { Limit, Nullable, RowNumber, Timestamp, WorkspaceRef } from './shapes.ts'
 
@@ -63,18 +63,22 @@ export const activityTypes = [
 ] as const
 export type ActivityType = (typeof activityTypes)[number]
 
-const Entry = Type.Object({
-  id: Type.String(),
-  type: Type.Enum(activityTypes, { description: 'What happened' }),
-  at: Timestamp,
-  actor: Type.Object({
-    kind: Type.Enum(['session', 'key', 'oauth', 'anonymous', 'operator']),
-    userId: Nullable(Type.String()),
-    apiKeyId: Nullable(Type.Number()),
-  }),
-  workspace: Type.Union([WorkspaceRef, Type.Null()]),
-  details: Type.Record(Type.String(), Type.Any()),
-})
+export const ActivityEntry = Type.Object(
+  {
+    id: Type.String(),
+    type: Type.Enum(activityTypes, { description: 'What happened' }),
+    at: Timestamp,
+    actor: Type.Object({
+      kind: Type.Enum(['session', 'key', 'oauth', 'anonymous', 'operator']),
+      userId: Nullable(Type.String()),
+      apiKeyId: Nullable(Type.Number()),
+    }),
+    workspace: Type.Union([WorkspaceRef, Type.Null()]),
+    details: Type.Record(Type.String(), Type.Any()),
+  },
+  { title: 'ActivityEntry' },
+)
+export type ActivityEntry = Static<typeof ActivityEntry>
 
 export const activityRoutes = defineRoutes({
   listActivity: {
@@ -93,7 +97,9 @@ export const activityRoutes = defineRoutes({
       limit: Limit(200),
       cursor: Type.Optional(Type.String({ maxLength: 300 })),
     }),
-    responses: { 200: Type.Object({ items: Type.Array(Entry), nextCursor: Nullable(Type.String()) }) },
+    responses: {
+      200: Type.Object({ items: Type.Array(ActivityEntry), nextCursor: Nullable(Type.String()) }),
+    },
     errors: ['INVALID_INPUT'],
   },
 })

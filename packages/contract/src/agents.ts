@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { Nullable, Success, Timestamp } from './shapes.ts'
 
@@ -8,21 +8,25 @@ export const agentsPerWorkspace = 200
 const AgentParam = Type.Object({ agentId: Type.String() })
 const Names = Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { maxItems: 100 })
 
-const Agent = Type.Object({
-  id: Type.String({ description: '{workspaceUuid}:{slug}' }),
-  slug: Type.String(),
-  name: Type.String(),
-  description: Type.String(),
-  instructions: Type.String(),
-  model: Nullable(Type.String()),
-  primary: Type.Boolean(),
-  tools: Type.Array(Type.String()),
-  skills: Type.Array(Type.String()),
-  status: Type.String(),
-  versionNumber: Type.Number(),
-  createdAt: Timestamp,
-  updatedAt: Timestamp,
-})
+export const Agent = Type.Object(
+  {
+    id: Type.String({ description: '{workspaceUuid}:{slug}' }),
+    slug: Type.String(),
+    name: Type.String(),
+    description: Type.String(),
+    instructions: Type.String(),
+    model: Nullable(Type.String()),
+    primary: Type.Boolean(),
+    tools: Type.Array(Type.String()),
+    skills: Type.Array(Type.String()),
+    status: Type.String(),
+    versionNumber: Type.Number(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  },
+  { title: 'Agent' },
+)
+export type Agent = Static<typeof Agent>
 
 const fields = {
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 120 })),

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Action, GrantModeSchema, KeyFacts, RequestedScope } from './consent.ts'
 import { defineRoutes } from './route.ts'
 import { IdParam, Limit, Nullable, Success, Timestamp, WorkspaceRef } from './shapes.ts'
@@ -6,38 +6,42 @@ import { IdParam, Limit, Nullable, Success, Timestamp, WorkspaceRef } from './sh
 const Kind = Type.Enum(['activation', 'consent', 'permission', 'workflow', 'budget'])
 const ApprovalStatus = Type.Enum(['pending', 'granted', 'denied', 'expired'])
 
-const Approval = Type.Object({
-  id: Type.String(),
-  kind: Kind,
-  status: ApprovalStatus,
-  workspace: Type.Union([WorkspaceRef, Type.Null()]),
-  key: Type.Union([KeyFacts, Type.Null()]),
-  scopes: Type.Array(RequestedScope),
-  mode: Type.Union([GrantModeSchema, Type.Null()]),
-  reason: Nullable(Type.String()),
-  action: Type.Union([Action, Type.Null()]),
-  code: Nullable(Type.String({ description: 'The code the agent shows, if it has one' })),
-  deny_reason: Nullable(Type.String()),
-  history: Type.Object({ asked: Type.Number(), allowed: Type.Number(), denied: Type.Number() }),
-  workflow: Type.Optional(
-    Type.Object({
-      runId: Type.String(),
-      workflowId: Type.String(),
-      stepId: Type.String(),
-      index: Type.Number({ description: 'Of the item, in a foreach; else 0' }),
-      payload: Type.Unsafe<unknown>({}),
-    }),
-  ),
-  budget: Type.Optional(
-    Type.Object({
-      executionId: Type.String(),
-      limit: Type.Number({ description: 'In Ds, when the key reached it' }),
-    }),
-  ),
-  created_at: Timestamp,
-  expires_at: Nullable(Timestamp),
-  decided_at: Nullable(Timestamp),
-})
+export const Approval = Type.Object(
+  {
+    id: Type.String(),
+    kind: Kind,
+    status: ApprovalStatus,
+    workspace: Type.Union([WorkspaceRef, Type.Null()]),
+    key: Type.Union([KeyFacts, Type.Null()]),
+    scopes: Type.Array(RequestedScope),
+    mode: Type.Union([GrantModeSchema, Type.Null()]),
+    reason: Nullable(Type.String()),
+    action: Type.Union([Action, Type.Null()]),
+    code: Nullable(Type.String({ description: 'The code the agent shows, if it has one' })),
+    deny_reason: Nullable(Type.String()),
+    history: Type.Object({ asked: Type.Number(), allowed: Type.Number(), denied: Type.Number() }),
+    workflow: Type.Optional(
+      Type.Object({
+        runId: Type.String(),
+        workflowId: Type.String(),
+        stepId: Type.String(),
+        index: Type.Number({ description: 'Of the item, in a foreach; else 0' }),
+        payload: Type.Unsafe<unknown>({}),
+      }),
+    ),
+    budget: Type.Optional(
+      Type.Object({
+        executionId: Type.String(),
+        limit: Type.Number({ description: 'In Ds, when the key reached it' }),
+      }),
+    ),
+    created_at: Timestamp,
+    expires_at: Nullable(Timestamp),
+    decided_at: Nullable(Timestamp),
+  },
+  { title: 'Approval' },
+)
+export type Approval = Static<typeof Approval>
 
 export const approvalRoutes = defineRoutes({
   listApprovals: {

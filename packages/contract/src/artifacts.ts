@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { IdParam, Limit, Nullable, Success, Timestamp } from './shapes.ts'
 
@@ -11,21 +11,28 @@ export const Slug = Type.String({
   description: 'Lower-case letters, digits, hyphens',
 })
 
-const Artifact = Type.Object({
-  id: Type.String(),
-  type: ArtifactType,
-  slug: Type.String(),
-  name: Type.String(),
-  description: Type.String(),
-  filesCount: Type.Number(),
-  sizeBytes: Type.Number(),
-  contentChecksum: Type.String(),
-  files: Type.Array(Type.Object({ path: Type.String(), sizeBytes: Type.Number(), checksum: Type.String() })),
-  createdBy: Type.String(),
-  createdAt: Timestamp,
-})
+export const Artifact = Type.Object(
+  {
+    id: Type.String(),
+    type: ArtifactType,
+    slug: Type.String(),
+    name: Type.String(),
+    description: Type.String(),
+    filesCount: Type.Number(),
+    sizeBytes: Type.Number(),
+    contentChecksum: Type.String(),
+    files: Type.Array(
+      Type.Object({ path: Type.String(), sizeBytes: Type.Number(), checksum: Type.String() }),
+    ),
+    createdBy: Type.String(),
+    createdAt: Timestamp,
+  },
+  { title: 'Artifact' },
+)
+export type Artifact = Static<typeof Artifact>
 
-const ArtifactItem = Type.Omit(Artifact, ['files'])
+export const ArtifactSummary = Type.Omit(Artifact, ['files'], { title: 'ArtifactSummary' })
+export type ArtifactSummary = Static<typeof ArtifactSummary>
 
 export const artifactRoutes = defineRoutes({
   createArtifact: {
@@ -73,7 +80,9 @@ export const artifactRoutes = defineRoutes({
       limit: Limit(200),
       cursor: Type.Optional(Type.String({ maxLength: 300 })),
     }),
-    responses: { 200: Type.Object({ items: Type.Array(ArtifactItem), nextCursor: Nullable(Type.String()) }) },
+    responses: {
+      200: Type.Object({ items: Type.Array(ArtifactSummary), nextCursor: Nullable(Type.String()) }),
+    },
     errors: ['INVALID_INPUT'],
   },
   getArtifact: {

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { Limit, Mode, Nullable, Timestamp } from './shapes.ts'
 
@@ -10,41 +10,49 @@ export const minimumCreditsDs = 50
 
 const Amount = Type.Number({ description: 'In Ds' })
 
-const Billing = Type.Object({
-  mode: Mode,
-  unit: Type.Literal('Ds'),
-  balance: Type.Number({ description: 'All credits, those set aside for running executions included' }),
-  availableBalance: Type.Number({ description: 'What can still be set aside' }),
-  reserved: Type.Number({ description: 'Set aside for running executions' }),
-  minimumRequired: Type.Number({ description: 'What must be available for anything to start' }),
-  spend: Type.Object({
-    total: Type.Number({ description: 'What was charged, less refunds' }),
-    key: Type.Union(
-      [Type.Object({ total: Amount, reserved: Amount, limit: Nullable(Amount) }), Type.Null()],
-      { description: 'Of the key that asks; null for other credentials' },
-    ),
-  }),
-  limits: Type.Object({ maxCost: Type.Number({ description: 'The most that one execution sets aside' }) }),
-})
+export const Billing = Type.Object(
+  {
+    mode: Mode,
+    unit: Type.Literal('Ds'),
+    balance: Type.Number({ description: 'All credits, those set aside for running executions included' }),
+    availableBalance: Type.Number({ description: 'What can still be set aside' }),
+    reserved: Type.Number({ description: 'Set aside for running executions' }),
+    minimumRequired: Type.Number({ description: 'What must be available for anything to start' }),
+    spend: Type.Object({
+      total: Type.Number({ description: 'What was charged, less refunds' }),
+      key: Type.Union(
+        [Type.Object({ total: Amount, reserved: Amount, limit: Nullable(Amount) }), Type.Null()],
+        { description: 'Of the key that asks; null for other credentials' },
+      ),
+    }),
+    limits: Type.Object({ maxCost: Type.Number({ description: 'The most that one execution sets aside' }) }),
+  },
+  { title: 'Billing' },
+)
+export type Billing = Static<typeof Billing>
 
 const Place = Type.Enum(['issued', 'available', 'reserved', 'spent'], {
   description: 'The sides of an account; issued is outside of it, where credits come from',
 })
 
-const LedgerEntry = Type.Object({
-  id: Type.String(),
-  kind: Type.Enum(['grant', 'reserve', 'settle', 'release', 'refund', 'adjust']),
-  from: Place,
-  to: Place,
-  amount: Type.Number({ description: 'What moved from the one to the other, in Ds' }),
-  at: Timestamp,
-  workspaceId: Nullable(
-    Type.String({ description: 'With what follows: null outside the workspace of a key' }),
-  ),
-  executionId: Nullable(Type.String()),
-  apiKeyId: Nullable(Type.Number()),
-  note: Nullable(Type.String()),
-})
+export const LedgerEntry = Type.Object(
+  {
+    id: Type.String(),
+    kind: Type.Enum(['grant', 'reserve', 'settle', 'release', 'refund', 'adjust']),
+    from: Place,
+    to: Place,
+    amount: Type.Number({ description: 'What moved from the one to the other, in Ds' }),
+    at: Timestamp,
+    workspaceId: Nullable(
+      Type.String({ description: 'With what follows: null outside the workspace of a key' }),
+    ),
+    executionId: Nullable(Type.String()),
+    apiKeyId: Nullable(Type.Number()),
+    note: Nullable(Type.String()),
+  },
+  { title: 'LedgerEntry' },
+)
+export type LedgerEntry = Static<typeof LedgerEntry>
 
 export const billingRoutes = defineRoutes({
   getBilling: {

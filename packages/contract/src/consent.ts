@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { actionArgsLimits, longPollMaxSeconds } from './limits.ts'
 import { defineRoutes } from './route.ts'
 import { DeviceAuth, Mode, Nullable, Success, Timestamp, UserCode, Uuid, WorkspaceRef } from './shapes.ts'
@@ -16,44 +16,56 @@ const Reason = Type.Optional(Type.String({ maxLength: 280 }))
 
 const status = Type.Enum(['pending', 'granted', 'denied', 'expired'])
 
-export const RequestedScope = Type.Object({
-  scope: Type.String(),
-  group: Type.String(),
-  description: Type.String(),
-  sensitive: Type.Boolean(),
-  default_mode: GrantModeSchema,
-  held: Type.Boolean(),
-})
+export const RequestedScope = Type.Object(
+  {
+    scope: Type.String(),
+    group: Type.String(),
+    description: Type.String(),
+    sensitive: Type.Boolean(),
+    default_mode: GrantModeSchema,
+    held: Type.Boolean(),
+  },
+  { title: 'RequestedScope' },
+)
+export type RequestedScope = Static<typeof RequestedScope>
 
-export const KeyFacts = Type.Object({
-  id: Type.Number(),
-  label: Type.String(),
-  client_label: Nullable(Type.String()),
-  client_ua: Nullable(Type.String()),
-  client_ip: Nullable(Type.String()),
-  created_at: Timestamp,
-})
+export const KeyFacts = Type.Object(
+  {
+    id: Type.Number(),
+    label: Type.String(),
+    client_label: Nullable(Type.String()),
+    client_ua: Nullable(Type.String()),
+    client_ip: Nullable(Type.String()),
+    created_at: Timestamp,
+  },
+  { title: 'KeyFacts' },
+)
+export type KeyFacts = Static<typeof KeyFacts>
 
 /** What the agent means to do, shown to the person exactly as it was sent. */
-export const Action = Type.Object({
-  summary: Type.String({ minLength: 1, maxLength: 500 }),
-  tool: Type.Optional(Type.String({ maxLength: 200 })),
-  args: Type.Optional(
-    Type.Any({
-      description: `At most ${actionArgsLimits.bytes} bytes as JSON and ${actionArgsLimits.depth} levels deep`,
-    }),
-  ),
-  diff: Type.Optional(Type.String({ maxLength: 20_000 })),
-  target: Type.Optional(Type.String({ maxLength: 500 })),
-  estimatedCost: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000_000 })),
-  request: Type.Optional(
-    Type.Object({
-      method: Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
-      path: Type.String({ pattern: '^/', maxLength: 2000 }),
-      bodySha256: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
-    }),
-  ),
-})
+export const Action = Type.Object(
+  {
+    summary: Type.String({ minLength: 1, maxLength: 500 }),
+    tool: Type.Optional(Type.String({ maxLength: 200 })),
+    args: Type.Optional(
+      Type.Any({
+        description: `At most ${actionArgsLimits.bytes} bytes as JSON and ${actionArgsLimits.depth} levels deep`,
+      }),
+    ),
+    diff: Type.Optional(Type.String({ maxLength: 20_000 })),
+    target: Type.Optional(Type.String({ maxLength: 500 })),
+    estimatedCost: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000_000 })),
+    request: Type.Optional(
+      Type.Object({
+        method: Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
+        path: Type.String({ pattern: '^/', maxLength: 2000 }),
+        bodySha256: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
+      }),
+    ),
+  },
+  { title: 'Action' },
+)
+export type Action = Static<typeof Action>
 
 export const consentRoutes = defineRoutes({
   connectAgent: {

@@ -1,3 +1,5 @@
+import { type Static, Type } from 'typebox'
+
 /**
  * Every error code the service answers with, its status and its default sentence. The status lives here
  * and nowhere else, so that a code can never travel with two different ones by accident.
@@ -30,3 +32,26 @@ export const errorTable = {
 } as const
 
 export type ErrorCode = keyof typeof errorTable
+
+const codes = Object.keys(errorTable) as ErrorCode[]
+
+/** What every refusal looks like, but where a route says otherwise. */
+export const Problem = Type.Object(
+  {
+    error: Type.Object({
+      type: Type.Optional(Type.Literal('rate_limit_error', { description: 'With RATE_LIMITED' })),
+      code: Type.Enum(codes),
+      message: Type.String({ description: 'What happened and what to do next, for a person' }),
+      details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    }),
+  },
+  { title: 'Problem' },
+)
+export type Problem = Static<typeof Problem>
+
+/** What the routes that start skills answer for failures of the start itself; details stand beside the code. */
+export const FlatProblem = Type.Object(
+  { error: Type.Enum(codes), message: Type.String() },
+  { title: 'FlatProblem' },
+)
+export type FlatProblem = Static<typeof FlatProblem>

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { anySkill } from './scopes.ts'
 import { Limit, Nullable, Offset, Timestamp } from './shapes.ts'
@@ -16,12 +16,16 @@ const Label = Type.String({ minLength: 1, maxLength: 64 })
 
 /** Counted by the interface; read as what an agent may spend at most. */
 const MaxCost = Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'In Ds' })
-const Attachment = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 200 }),
-  mimeType: Type.Optional(Type.String({ maxLength: 200 })),
-  artifactId: Type.Optional(Type.String({ maxLength: 100 })),
-  data: Type.Optional(Type.String({ description: 'Base64' })),
-})
+export const Attachment = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 200 }),
+    mimeType: Type.Optional(Type.String({ maxLength: 200 })),
+    artifactId: Type.Optional(Type.String({ maxLength: 100 })),
+    data: Type.Optional(Type.String({ description: 'Base64' })),
+  },
+  { title: 'Attachment' },
+)
+export type Attachment = Static<typeof Attachment>
 /** Which connected application a run wants to use; kept as it is sent. */
 const Connector = Type.Record(Type.String(), Type.Unknown())
 const Attachments = Type.Array(Attachment, { maxItems: maxAttachments })
@@ -39,25 +43,29 @@ const Event = Type.Object({
   payload: Type.Record(Type.String(), Type.Unknown()),
 })
 
-const ExecutionItem = Type.Object({
-  id: Type.Number(),
-  executionId: Type.String(),
-  skillSlug: Type.String(),
-  skillName: Type.String(),
-  skillVersion: Type.Number(),
-  status: Status,
-  stopReason: StopReason,
-  errorCode: Nullable(Type.String()),
-  cost: Type.Number(),
-  source: Type.String(),
-  interface: Type.String(),
-  inputText: Type.String(),
-  startedAt: Nullable(Timestamp),
-  completedAt: Nullable(Timestamp),
-  queuedAt: Nullable(Timestamp),
-  traceId: Type.String(),
-  parentExecutionId: Type.Optional(Type.String()),
-})
+export const Execution = Type.Object(
+  {
+    id: Type.Number(),
+    executionId: Type.String(),
+    skillSlug: Type.String(),
+    skillName: Type.String(),
+    skillVersion: Type.Number(),
+    status: Status,
+    stopReason: StopReason,
+    errorCode: Nullable(Type.String()),
+    cost: Type.Number(),
+    source: Type.String(),
+    interface: Type.String(),
+    inputText: Type.String(),
+    startedAt: Nullable(Timestamp),
+    completedAt: Nullable(Timestamp),
+    queuedAt: Nullable(Timestamp),
+    traceId: Type.String(),
+    parentExecutionId: Type.Optional(Type.String()),
+  },
+  { title: 'Execution' },
+)
+export type Execution = Static<typeof Execution>
 
 const flatErrors = [
   'INVALID_INPUT',
@@ -151,7 +159,7 @@ export const executionRoutes = defineRoutes({
     }),
     responses: {
       200: Type.Object({
-        items: Type.Array(ExecutionItem),
+        items: Type.Array(Execution),
         hasMore: Type.Boolean(),
         offset: Type.Number(),
         limit: Type.Number(),

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { Nullable, Success, Timestamp, Uuid, WorkspaceRef } from './shapes.ts'
 import { Role } from './workspaces.ts'
@@ -9,14 +9,18 @@ export const invitationsPerWorkspace = 200
 export const invitationsPerAddress = 100
 export const invitationsPerInviter = 5
 
-const Invitation = Type.Object({
-  id: Uuid,
-  email: Type.String(),
-  role: Role,
-  status: Type.Literal('pending'),
-  createdAt: Timestamp,
-  expiresAt: Timestamp,
-})
+export const Invitation = Type.Object(
+  {
+    id: Uuid,
+    email: Type.String(),
+    role: Role,
+    status: Type.Literal('pending'),
+    createdAt: Timestamp,
+    expiresAt: Timestamp,
+  },
+  { title: 'Invitation' },
+)
+export type Invitation = Static<typeof Invitation>
 
 const Page = { nextCursor: Type.Null() }
 const IdParam = Type.Object({ id: Type.String() })

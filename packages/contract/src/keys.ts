@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { DeviceAuth, IdParam, KeyAccess, Nullable, Timestamp, WorkspaceRef } from './shapes.ts'
 
@@ -7,26 +7,34 @@ const SpendLimit = Nullable(
   Type.Number({ minimum: 0, maximum: 1_000_000_000, description: 'In Ds; null for none' }),
 )
 
-const Key = Type.Object({
-  id: Type.Number(),
-  label: Type.String(),
-  prefix: Type.String({ description: 'The visible start of the key' }),
-  workspace: WorkspaceRef,
-  scopes: Type.Array(Type.String()),
-  activated: Type.Boolean(),
-  activity: Type.Enum(['ACTIVE', 'IDLE', 'DORMANT']),
-  createdVia: Type.Enum(['pairing', 'manual']),
-  clientLabel: Nullable(Type.String()),
-  clientUa: Nullable(Type.String()),
-  clientIp: Nullable(Type.String()),
-  lastUsedAt: Nullable(Timestamp),
-  lastUsedIp: Nullable(Type.String()),
-  createdAt: Timestamp,
-  expiresAt: Nullable(Timestamp),
-  spend: Type.Object({ total: Type.Number(), limit: SpendLimit }),
-})
+export const Key = Type.Object(
+  {
+    id: Type.Number(),
+    label: Type.String(),
+    prefix: Type.String({ description: 'The visible start of the key' }),
+    workspace: WorkspaceRef,
+    scopes: Type.Array(Type.String()),
+    activated: Type.Boolean(),
+    activity: Type.Enum(['ACTIVE', 'IDLE', 'DORMANT']),
+    createdVia: Type.Enum(['pairing', 'manual']),
+    clientLabel: Nullable(Type.String()),
+    clientUa: Nullable(Type.String()),
+    clientIp: Nullable(Type.String()),
+    lastUsedAt: Nullable(Timestamp),
+    lastUsedIp: Nullable(Type.String()),
+    createdAt: Timestamp,
+    expiresAt: Nullable(Timestamp),
+    spend: Type.Object({ total: Type.Number(), limit: SpendLimit }),
+  },
+  { title: 'Key' },
+)
+export type Key = Static<typeof Key>
 
-const NewKey = Type.Object({ ...Key.properties, api_key: Type.String({ description: 'Shown this once' }) })
+export const NewKey = Type.Object(
+  { ...Key.properties, api_key: Type.String({ description: 'Shown this once' }) },
+  { title: 'NewKey' },
+)
+export type NewKey = Static<typeof NewKey>
 
 /** The part of a request for a key that says what it may do. */
 export interface KeyWish {

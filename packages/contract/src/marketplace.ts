@@ -22,6 +22,7 @@ export const marketplaceRoutes = defineRoutes({
     audience: 'public',
     limits: ['rest'],
     answers: 'json',
+    revalidates: true,
     query: Type.Object({
       limit: Limit(1000),
       offset: Offset(),

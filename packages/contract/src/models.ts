@@ -9,12 +9,16 @@ export type ModelProvider = Static<typeof Provider>
 
 const ProviderParam = Type.Object({ provider: Provider })
 
-const StoredKey = Type.Object({
-  provider: Provider,
-  baseUrl: Type.String({ description: 'The only address the key is sent to' }),
-  hint: Type.String({ description: 'The last four characters of the key' }),
-  createdAt: Timestamp,
-})
+export const ProviderKey = Type.Object(
+  {
+    provider: Provider,
+    baseUrl: Type.String({ description: 'The only address the key is sent to' }),
+    hint: Type.String({ description: 'The last four characters of the key' }),
+    createdAt: Timestamp,
+  },
+  { title: 'ProviderKey' },
+)
+export type ProviderKey = Static<typeof ProviderKey>
 
 export const modelRoutes = defineRoutes({
   listProviderKeys: {
@@ -24,7 +28,7 @@ export const modelRoutes = defineRoutes({
     tag: 'profile',
     audience: 'session',
     limits: ['rest'],
-    responses: { 200: Type.Array(StoredKey) },
+    responses: { 200: Type.Array(ProviderKey) },
     errors: [],
   },
   storeProviderKey: {
@@ -49,7 +53,7 @@ export const modelRoutes = defineRoutes({
         }),
       ),
     }),
-    responses: { 200: StoredKey },
+    responses: { 200: ProviderKey },
     errors: ['INVALID_INPUT', 'FORBIDDEN'],
   },
   removeProviderKey: {

@@ -1,27 +1,35 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { IdParam, Nullable, Success, Timestamp, WorkspaceRef } from './shapes.ts'
 
 /** Scopes a third-party app can be granted; the first three are accepted and not enforced unless told so. */
 export const oauthScopes = ['read', 'write', 'admin', 'trace:read', 'trace:write'] as const
 
-const Client = Type.Object({
-  client_id: Type.String(),
-  name: Type.String(),
-  redirect_uris: Type.Array(Type.String()),
-  public: Type.Boolean({ description: 'Has no secret and must use PKCE' }),
-  created_at: Timestamp,
-})
+export const OAuthClient = Type.Object(
+  {
+    client_id: Type.String(),
+    name: Type.String(),
+    redirect_uris: Type.Array(Type.String()),
+    public: Type.Boolean({ description: 'Has no secret and must use PKCE' }),
+    created_at: Timestamp,
+  },
+  { title: 'OAuthClient' },
+)
+export type OAuthClient = Static<typeof OAuthClient>
 
-const Grant = Type.Object({
-  id: Type.Number(),
-  client_id: Type.String(),
-  name: Type.String({ description: 'What the app calls itself' }),
-  scopes: Type.Array(Type.String()),
-  workspace: WorkspaceRef,
-  created_at: Timestamp,
-  expires_at: Timestamp,
-})
+export const OAuthGrant = Type.Object(
+  {
+    id: Type.Number(),
+    client_id: Type.String(),
+    name: Type.String({ description: 'What the app calls itself' }),
+    scopes: Type.Array(Type.String()),
+    workspace: WorkspaceRef,
+    created_at: Timestamp,
+    expires_at: Timestamp,
+  },
+  { title: 'OAuthGrant' },
+)
+export type OAuthGrant = Static<typeof OAuthGrant>
 
 export const oauthRoutes = defineRoutes({
   listOAuthGrants: {
@@ -31,7 +39,7 @@ export const oauthRoutes = defineRoutes({
     tag: 'oauth',
     audience: 'session',
     limits: ['rest'],
-    responses: { 200: Type.Array(Grant) },
+    responses: { 200: Type.Array(OAuthGrant) },
     errors: [],
   },
   endOAuthGrant: {
@@ -52,7 +60,7 @@ export const oauthRoutes = defineRoutes({
     tag: 'oauth',
     audience: 'session',
     limits: ['rest'],
-    responses: { 200: Type.Array(Client) },
+    responses: { 200: Type.Array(OAuthClient) },
     errors: [],
   },
   createOAuthClient: {
@@ -74,7 +82,7 @@ export const oauthRoutes = defineRoutes({
     }),
     responses: {
       201: Type.Object({
-        ...Client.properties,
+        ...OAuthClient.properties,
         client_secret: Nullable(Type.String({ description: 'Shown this once; null for a public app' })),
       }),
     },

@@ -1,16 +1,20 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { DeviceAuth, IdParam, KeyAccess, Nullable, Success, Timestamp, UserCode } from './shapes.ts'
 
-const Passkey = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  createdAt: Timestamp,
-  lastUsedAt: Nullable(Timestamp),
-  backedUp: Type.Boolean({
-    description: 'Synchronised by its provider, so it survives the loss of a device',
-  }),
-})
+export const Passkey = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    createdAt: Timestamp,
+    lastUsedAt: Nullable(Timestamp),
+    backedUp: Type.Boolean({
+      description: 'Synchronised by its provider, so it survives the loss of a device',
+    }),
+  },
+  { title: 'Passkey' },
+)
+export type Passkey = Static<typeof Passkey>
 
 export const passkeyRoutes = defineRoutes({
   listPasskeys: {

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { Nullable, Timestamp } from './shapes.ts'
 
@@ -8,14 +8,18 @@ const Facts = Type.Record(
   { description: 'What the person wants agents to know, by name' },
 )
 
-const Profile = Type.Object({
-  name: Nullable(Type.String()),
-  email: Nullable(Type.String()),
-  bio: Nullable(Type.String()),
-  timezone: Nullable(Type.String()),
-  facts: Facts,
-  updatedAt: Nullable(Timestamp),
-})
+export const Profile = Type.Object(
+  {
+    name: Nullable(Type.String()),
+    email: Nullable(Type.String()),
+    bio: Nullable(Type.String()),
+    timezone: Nullable(Type.String()),
+    facts: Facts,
+    updatedAt: Nullable(Timestamp),
+  },
+  { title: 'Profile' },
+)
+export type Profile = Static<typeof Profile>
 
 export const factsPerProfile = 200
 

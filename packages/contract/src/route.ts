@@ -58,6 +58,8 @@ export interface Route {
    * `events` stay open.
    */
   readonly answers?: 'redirect' | 'text' | 'file' | 'json' | 'events'
+  /** Answers an ETag, and 304 to who sends it back as If-None-Match while nothing has changed. */
+  readonly revalidates?: true
 }
 
 export type Routes = Readonly<Record<string, Route>>

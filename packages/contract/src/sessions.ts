@@ -1,23 +1,35 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { IdParam, Mode, Nullable, Success, Timestamp, Uuid } from './shapes.ts'
 import { Workspace } from './workspaces.ts'
 
-const Person = Type.Object({
-  id: Uuid,
-  email: Nullable(Type.String()),
-  name: Nullable(Type.String()),
-  mode: Mode,
-})
+export const Person = Type.Object(
+  {
+    id: Uuid,
+    email: Nullable(Type.String()),
+    name: Nullable(Type.String()),
+    mode: Mode,
+  },
+  { title: 'Person' },
+)
+export type Person = Static<typeof Person>
 
-const SessionInfo = Type.Object({
-  expires_at: Timestamp,
-  user: Person,
-  workspaces: Type.Array(Workspace),
-  current_workspace_id: Uuid,
-})
+export const CurrentSession = Type.Object(
+  {
+    expires_at: Timestamp,
+    user: Person,
+    workspaces: Type.Array(Workspace),
+    current_workspace_id: Uuid,
+  },
+  { title: 'CurrentSession' },
+)
+export type CurrentSession = Static<typeof CurrentSession>
 
-const SignedIn = Type.Object({ auth_token: Type.String(), ...SessionInfo.properties })
+export const SignedIn = Type.Object(
+  { auth_token: Type.String(), ...CurrentSession.properties },
+  { title: 'SignedIn' },
+)
+export type SignedIn = Static<typeof SignedIn>
 const Opaque = Type.String({ minLength: 1, maxLength: 4096 })
 
 export const sessionRoutes = defineRoutes({
@@ -102,7 +114,7 @@ export const sessionRoutes = defineRoutes({
     tag: 'sign-in',
     audience: 'session',
     limits: ['rest'],
-    responses: { 200: SessionInfo },
+    responses: { 200: CurrentSession },
     errors: [],
   },
   listSessions: {

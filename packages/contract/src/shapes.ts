@@ -9,7 +9,8 @@ export const Timestamp = Type.String({ format: 'date-time' })
 export const Uuid = Type.String({ format: 'uuid' })
 /** A number of a row that comes from outside: beyond this no number is exact, and no row can have it. */
 export const RowNumber = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
-export const Success = Type.Object({ success: Type.Literal(true) })
+export const Success = Type.Object({ success: Type.Literal(true) }, { title: 'Success' })
+export type Success = Static<typeof Success>
 /** The plain acknowledgement. */
 export const succeeded = { success: true } as const
 export const Mode = Type.Enum(['byokmode', 'paygmode', 'basedmode'], {
@@ -19,7 +20,11 @@ export const KeyAccess = Type.Enum(['full', 'declared'], {
   description:
     'full: active at once and carries every scope; declared: unactivated until a consent is approved',
 })
-export const WorkspaceRef = Type.Object({ id: Uuid, name: Nullable(Type.String()) })
+export const WorkspaceRef = Type.Object(
+  { id: Uuid, name: Nullable(Type.String()) },
+  { title: 'WorkspaceRef' },
+)
+export type WorkspaceRef = Static<typeof WorkspaceRef>
 /** Path parameters arrive as text; a numeric id that is none of ours must read like a missing one. */
 export const IdParam = Type.Object({ id: Type.String() })
 
@@ -53,5 +58,10 @@ export function Offset(description = 'Items to pass over') {
 /** The answer of the person's passkey, as the browser gives it. */
 export const DeviceAuth = Type.Object(
   { id: Type.String({ maxLength: 2000 }) },
-  { additionalProperties: true, description: 'A passkey assertion (PublicKeyCredential as JSON)' },
+  {
+    title: 'DeviceAuth',
+    additionalProperties: true,
+    description: 'A passkey assertion (PublicKeyCredential as JSON)',
+  },
 )
+export type DeviceAuth = Static<typeof DeviceAuth>

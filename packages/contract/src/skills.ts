@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { Slug } from './artifacts.ts'
 import { defineRoutes } from './route.ts'
 import { Limit, Offset, Success, Timestamp } from './shapes.ts'
@@ -9,11 +9,15 @@ export const skillsPerWorkspace = 10_000
 const VersionNumber = Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })
 const SlugParam = Type.Object({ slug: Type.String() })
 
-const Warning = Type.Object({
-  code: Type.String(),
-  path: Type.Optional(Type.String()),
-  message: Type.String(),
-})
+export const SkillWarning = Type.Object(
+  {
+    code: Type.String(),
+    path: Type.Optional(Type.String()),
+    message: Type.String(),
+  },
+  { title: 'SkillWarning' },
+)
+export type SkillWarning = Static<typeof SkillWarning>
 
 const librarySkill = {
   name: Type.String(),
@@ -28,36 +32,45 @@ const librarySkill = {
   filesCount: Type.Number(),
   versionNumber: Type.Number(),
   contentChecksum: Type.String(),
-  warnings: Type.Array(Warning, { description: 'What a person should look at before running it' }),
+  warnings: Type.Array(SkillWarning, { description: 'What a person should look at before running it' }),
 }
-const LibrarySkill = Type.Object(librarySkill)
+export const Skill = Type.Object(librarySkill, { title: 'Skill' })
+export type Skill = Static<typeof Skill>
 
-const InstalledSkill = Type.Object({
-  ...librarySkill,
-  asksForMore: Type.Optional(
-    Type.Object(
-      { allowedTools: Type.Array(Type.String()), scopes: Type.Array(Type.String()) },
-      { description: 'What this version asks for and the one before did not' },
+export const InstalledSkill = Type.Object(
+  {
+    ...librarySkill,
+    asksForMore: Type.Optional(
+      Type.Object(
+        { allowedTools: Type.Array(Type.String()), scopes: Type.Array(Type.String()) },
+        { description: 'What this version asks for and the one before did not' },
+      ),
     ),
-  ),
-})
+  },
+  { title: 'InstalledSkill' },
+)
+export type InstalledSkill = Static<typeof InstalledSkill>
 
-const SkillVersion = Type.Object({
-  id: Type.Number(),
-  workspaceId: Type.String(),
-  skillId: Type.Number(),
-  versionNumber: Type.Number(),
-  contentChecksum: Type.String(),
-  storagePath: Type.String(),
-  bundleType: Type.String(),
-  prompt: Type.String(),
-  name: Type.String(),
-  description: Type.String(),
-  createdBy: Type.String(),
-  note: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
-  createdAt: Timestamp,
-  active: Type.Boolean(),
-})
+export const SkillVersion = Type.Object(
+  {
+    id: Type.Number(),
+    workspaceId: Type.String(),
+    skillId: Type.Number(),
+    versionNumber: Type.Number(),
+    contentChecksum: Type.String(),
+    storagePath: Type.String(),
+    bundleType: Type.String(),
+    prompt: Type.String(),
+    name: Type.String(),
+    description: Type.String(),
+    createdBy: Type.String(),
+    note: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
+    createdAt: Timestamp,
+    active: Type.Boolean(),
+  },
+  { title: 'SkillVersion' },
+)
+export type SkillVersion = Static<typeof SkillVersion>
 
 const text = (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength }))
 
@@ -76,9 +89,9 @@ export const skillRoutes = defineRoutes({
     }),
     responses: {
       200: Type.Union([
-        Type.Array(LibrarySkill),
+        Type.Array(Skill),
         Type.Object({
-          items: Type.Array(LibrarySkill),
+          items: Type.Array(Skill),
           total: Type.Number(),
           limit: Type.Number(),
           offset: Type.Number(),
@@ -96,7 +109,7 @@ export const skillRoutes = defineRoutes({
     audience: 'credential',
     limits: ['rest'],
     params: SlugParam,
-    responses: { 200: LibrarySkill },
+    responses: { 200: Skill },
     errors: ['NOT_FOUND'],
   },
   installSkill: {

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { Limit, Nullable, Success, Timestamp } from './shapes.ts'
 
@@ -16,38 +16,54 @@ const SlugParam = Type.Object({ slug: Type.String() })
 const RunParam = Type.Object({ runId: Type.String() })
 const Json = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true })
 
-const WorkflowRecord = Type.Object({
-  id: Type.Number(),
-  slug: Type.String(),
-  name: Type.String(),
-  description: Type.String(),
-  category: Type.String(),
-  storagePath: Type.String(),
-  installedAt: Timestamp,
-  workspaceId: Type.String(),
-  requiresConnector: Nullable(Type.String()),
-  definition: Type.String({ description: 'The stored definition, as text' }),
-})
+export const Workflow = Type.Object(
+  {
+    id: Type.Number(),
+    slug: Type.String(),
+    name: Type.String(),
+    description: Type.String(),
+    category: Type.String(),
+    storagePath: Type.String(),
+    installedAt: Timestamp,
+    workspaceId: Type.String(),
+    requiresConnector: Nullable(Type.String()),
+    definition: Type.String({ description: 'The stored definition, as text' }),
+  },
+  { title: 'Workflow' },
+)
+export type Workflow = Static<typeof Workflow>
 
-const Issue = Type.Object({ code: Type.String(), path: Type.String(), message: Type.String() })
+export const WorkflowIssue = Type.Object(
+  { code: Type.String(), path: Type.String(), message: Type.String() },
+  { title: 'WorkflowIssue' },
+)
+export type WorkflowIssue = Static<typeof WorkflowIssue>
 
-const RunRecord = Type.Object({
-  runId: Type.String(),
-  workflowId: Type.String(),
-  status: Type.Enum(['running', 'suspended', 'success', 'failed', 'canceled']),
-  resourceId: Type.String({ description: 'The workspace' }),
-  updatedAt: Timestamp,
-  snapshot: Type.Unsafe<unknown>({}),
-  conversationId: Type.Optional(Type.String()),
-  parentRunId: Type.Optional(Type.String()),
-})
+export const WorkflowRun = Type.Object(
+  {
+    runId: Type.String(),
+    workflowId: Type.String(),
+    status: Type.Enum(['running', 'suspended', 'success', 'failed', 'canceled']),
+    resourceId: Type.String({ description: 'The workspace' }),
+    updatedAt: Timestamp,
+    snapshot: Type.Unsafe<unknown>({}),
+    conversationId: Type.Optional(Type.String()),
+    parentRunId: Type.Optional(Type.String()),
+  },
+  { title: 'WorkflowRun' },
+)
+export type WorkflowRun = Static<typeof WorkflowRun>
 
-const QueueJob = Type.Object({
-  runId: Type.String(),
-  workflowSlug: Type.String(),
-  enqueuedAt: Timestamp,
-  status: Type.String(),
-})
+export const QueueJob = Type.Object(
+  {
+    runId: Type.String(),
+    workflowSlug: Type.String(),
+    enqueuedAt: Timestamp,
+    status: Type.String(),
+  },
+  { title: 'QueueJob' },
+)
+export type QueueJob = Static<typeof QueueJob>
 
 /** Any of three shapes, told apart by the handler: { content }, { definition }, or the definition itself. */
 const DefinitionBody = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true })
@@ -64,7 +80,7 @@ export const workflowRoutes = defineRoutes({
     path: '/api/v1/workflows',
     summary: 'The installed workflows',
     answers: 'json',
-    responses: { 200: Type.Array(WorkflowRecord) },
+    responses: { 200: Type.Array(Workflow) },
     errors: [],
   },
   listWorkflowDefinitions: {
@@ -104,7 +120,7 @@ export const workflowRoutes = defineRoutes({
     responses: {
       200: Type.Object({
         valid: Type.Boolean(),
-        issues: Type.Array(Issue),
+        issues: Type.Array(WorkflowIssue),
         truncated: Type.Optional(Type.Boolean()),
       }),
     },
@@ -117,7 +133,7 @@ export const workflowRoutes = defineRoutes({
     summary: 'Install the workflow.json of an artifact',
     creates: true,
     body: Type.Object({ artifactId: Type.String({ minLength: 1, maxLength: 100 }) }),
-    responses: { 201: WorkflowRecord },
+    responses: { 201: Workflow },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'INTERNAL_ERROR'],
   },
   installWorkflow: {
@@ -128,7 +144,7 @@ export const workflowRoutes = defineRoutes({
     creates: true,
     params: SlugParam,
     body: DefinitionBody,
-    responses: { 201: WorkflowRecord },
+    responses: { 201: Workflow },
     errors: ['INVALID_INPUT', 'INTERNAL_ERROR'],
   },
   getWorkflow: {
@@ -137,7 +153,7 @@ export const workflowRoutes = defineRoutes({
     path: '/api/v1/workflows/:slug',
     summary: 'One installed workflow',
     params: SlugParam,
-    responses: { 200: WorkflowRecord },
+    responses: { 200: Workflow },
     errors: ['NOT_FOUND'],
   },
   uninstallWorkflow: {
@@ -203,7 +219,7 @@ export const workflowRunRoutes = defineRoutes({
     }),
     answers: 'json',
     responses: {
-      200: Type.Object({ runs: Type.Array(RunRecord), nextCursor: Nullable(Type.String()) }),
+      200: Type.Object({ runs: Type.Array(WorkflowRun), nextCursor: Nullable(Type.String()) }),
     },
     errors: ['INVALID_INPUT'],
   },
@@ -213,7 +229,7 @@ export const workflowRunRoutes = defineRoutes({
     path: '/api/v1/workflows/runs/:runId',
     summary: 'One run and what its steps gave',
     params: RunParam,
-    responses: { 200: Type.Object({ run: RunRecord, steps: Type.Unsafe<Record<string, unknown>>({}) }) },
+    responses: { 200: Type.Object({ run: WorkflowRun, steps: Type.Unsafe<Record<string, unknown>>({}) }) },
     errors: ['NOT_FOUND'],
   },
   resumeWorkflowRun: {
@@ -305,7 +321,7 @@ export const runStreamRoutes = defineRoutes({
         type: Type.Literal('workflow-snapshot'),
         runId: Type.String(),
         workflowId: Type.String(),
-        status: RunRecord.properties.status,
+        status: WorkflowRun.properties.status,
         updatedAt: Timestamp,
         snapshot: Type.Unsafe<unknown>({}),
       }),

@@ -1,25 +1,33 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { Limit, Nullable, Success, Timestamp, Uuid, WorkspaceRef } from './shapes.ts'
 
 export const Role = Type.Enum(['owner', 'member'])
 
-export const Workspace = Type.Object({
-  id: Uuid,
-  name: Nullable(Type.String()),
-  kind: Type.Enum(['personal', 'team']),
-  role: Role,
-  createdAt: Timestamp,
-  current: Type.Boolean({ description: 'The workspace this request acts in' }),
-})
+export const Workspace = Type.Object(
+  {
+    id: Uuid,
+    name: Nullable(Type.String()),
+    kind: Type.Enum(['personal', 'team']),
+    role: Role,
+    createdAt: Timestamp,
+    current: Type.Boolean({ description: 'The workspace this request acts in' }),
+  },
+  { title: 'Workspace' },
+)
+export type Workspace = Static<typeof Workspace>
 
-const Member = Type.Object({
-  userId: Uuid,
-  email: Nullable(Type.String()),
-  name: Nullable(Type.String()),
-  role: Role,
-  joinedAt: Timestamp,
-})
+export const Member = Type.Object(
+  {
+    userId: Uuid,
+    email: Nullable(Type.String()),
+    name: Nullable(Type.String()),
+    role: Role,
+    joinedAt: Timestamp,
+  },
+  { title: 'Member' },
+)
+export type Member = Static<typeof Member>
 
 export const workspaceRoutes = defineRoutes({
   listWorkspaces: {

@@ -1,10 +1,11 @@
 import { randomInt } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { TestProject } from 'vitest/node'
+import document from '../../../docs/api/openapi.json' with { type: 'json' }
 import { spawnStack } from '../../../stack/client.ts'
 import { openRemote } from './remote.ts'
 
@@ -26,16 +27,20 @@ declare module 'vitest' {
     stack: StackParts | null
     /** Whether the deployment sees the loopback address a caller chooses, so that each has windows of its own. */
     ownAddresses: boolean
+    /** A file with a line for each call of a documented operation; null against a deployment that is not ours. */
+    calledOperations: string | null
   }
 }
 
 /** One deployment for the whole run, with default limits: the given one, or a private stack. */
-export async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const provide: TestProject['provide'] = (key, value) => project.provide(key, value)
   const given = process.env['CONFORMANCE_BASE_URL']
   if (given) {
     const baseUrl = given.replace(/\/+$/, '')
     provide('baseUrl', baseUrl)
     provide('stack', null)
+    provide('calledOperations', null)
     provide('ownAddresses', await seesAddresses(baseUrl))
     return async () => {}
   }
@@ -68,10 +73,30 @@ export async function setup({ provide }: TestProject): Promise<() => Promise<voi
     remote: { url, folder, deadUrl },
   })
   provide('ownAddresses', await seesAddresses(baseUrl))
+  const calledOperations = join(dir, 'called-operations')
+  await writeFile(calledOperations, '')
+  provide('calledOperations', calledOperations)
   return async () => {
+    const called = new Set((await readFile(calledOperations, 'utf8')).split('\n'))
     await stack.stop()
     await cleanUp()
+    if (await ranEverything(project)) requireAllCalled(called)
   }
+}
+
+async function ranEverything({ vitest, name }: TestProject): Promise<boolean> {
+  const files = await readdir(new URL('..', import.meta.url))
+  const ran = vitest.state.getTestModules().filter(({ project }) => project.name === name)
+  return ran.length === files.filter((file) => file.endsWith('.test.ts')).length
+}
+
+/** What nobody called was compared with nothing. */
+function requireAllCalled(called: ReadonlySet<string>): void {
+  const missed = Object.values(document.paths)
+    .flatMap((methods) => Object.values(methods) as { operationId: string }[])
+    .map(({ operationId }) => operationId)
+    .filter((operationId) => !called.has(operationId))
+  if (missed.length > 0) throw new Error(`operations that no test of the suite called: ${missed.join(', ')}`)
 }
 
 /** Not so on systems that have 127.0.0.1 alone, nor behind a balancer: there two callers share one window. */

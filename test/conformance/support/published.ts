@@ -16,22 +16,38 @@ interface Schema {
 }
 
 interface Operation {
-  security: unknown[]
+  security?: unknown[]
   parameters?: { name: string; in: string }[]
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>
 }
 
 interface Document {
   paths: Record<string, Record<string, Operation>>
+  security: unknown[]
 }
 
-async function publishedPaths(): Promise<Document['paths']> {
-  return must(await newVisitor().get<Document>('root:/openapi.json'), 200).paths
+/** With what stands at each reference in its place. */
+async function publishedDocument(): Promise<Document> {
+  const document = must(await newVisitor().get<Document>('root:/openapi.json'), 200)
+  const whole = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value
+    if (Array.isArray(value)) return value.map(whole)
+    const { $ref } = value as { $ref?: unknown }
+    if (typeof $ref === 'string') return whole(at(document, $ref))
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, whole(part)]))
+  }
+  return { ...document, paths: whole(document.paths) as Document['paths'] }
+}
+
+function at(document: Document, reference: string): unknown {
+  const parts = reference.slice('#/'.length).split('/')
+  return parts.reduce<unknown>((found, part) => (found as Record<string, unknown>)[part], document)
 }
 
 /** Which values the members of an answer's items may have, where the document lists them. */
 export async function publishedValues(method: string, path: string): Promise<Record<string, string[]>> {
-  const answer = (await publishedPaths())[path]?.[method.toLowerCase()]?.responses['200']
+  const { paths } = await publishedDocument()
+  const answer = paths[path]?.[method.toLowerCase()]?.responses['200']
   const members = answer?.content?.['application/json']?.schema.items?.properties ?? {}
   return Object.fromEntries(
     Object.entries(members).flatMap(([name, member]) => (member.enum ? [[name, member.enum]] : [])),
@@ -40,11 +56,12 @@ export async function publishedValues(method: string, path: string): Promise<Rec
 
 /** The routes the deployment says it has, so that a rule about all of them also meets those still to come. */
 export async function publishedRoutes(): Promise<PublishedRoute[]> {
-  return Object.entries(await publishedPaths()).flatMap(([path, operations]) =>
+  const { paths, security } = await publishedDocument()
+  return Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({
       method: method.toUpperCase(),
       path,
-      isPublic: operation.security.length === 0,
+      isPublic: (operation.security ?? security).length === 0,
       pathParameters: (operation.parameters ?? [])
         .filter((parameter) => parameter.in === 'path')
         .map((parameter) => parameter.name),

@@ -1,4 +1,5 @@
-import { metaRoutes, openApiDocument, routes, workflowFormat } from '@guildhall/contract'
+import { metaRoutes, routes, workflowFormat } from '@guildhall/contract'
+import { openApiDocument } from '@guildhall/contract/openapi'
 import { bindRoutes } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import { sameSecret } from '../platform/secrets.ts'

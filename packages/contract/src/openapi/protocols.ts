@@ -1,3 +1,6 @@
+import type { Components } from './components.ts'
+import { referToRefusal } from './refusals.ts'
+
 /**
  * Addresses whose shapes other documents prescribe, or that carry their credential in themselves: they are no routes
  * of the contract, and stand in the OpenAPI document as they are here.
@@ -61,7 +64,7 @@ const metadata = (operationId: string, summary: string) => ({
   },
 })
 
-export const protocolPaths = {
+export const protocolPaths = (components: Components) => ({
   '/oauth/authorize': {
     get: {
       operationId: 'oauthAuthorize',
@@ -146,12 +149,12 @@ export const protocolPaths = {
             'One frame per event: its sequence as id, the event as data. Ends after session.status_idle.',
           content: { 'text/event-stream': { schema: text } },
         },
-        400: { $ref: '#/components/responses/Error' },
-        401: { $ref: '#/components/responses/Error' },
-        404: { $ref: '#/components/responses/Error' },
-        429: { $ref: '#/components/responses/Error' },
-        503: { $ref: '#/components/responses/Error' },
+        400: referToRefusal(components, 'INVALID_INPUT'),
+        401: referToRefusal(components, 'UNAUTHORIZED'),
+        404: referToRefusal(components, 'NOT_FOUND'),
+        429: referToRefusal(components, 'RATE_LIMITED'),
+        503: referToRefusal(components, 'SERVICE_UNAVAILABLE'),
       },
     },
   },
-}
+})

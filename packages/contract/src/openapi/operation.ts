@@ -1,0 +1,100 @@
+import type { TObject, TSchema } from 'typebox'
+import type { Route } from '../route.ts'
+import type { Clamped } from '../shapes.ts'
+import type { Components } from './components.ts'
+import { printRefusals } from './refusals.ts'
+
+/** Which credentials an audience has; any of the first is what holds where an operation says nothing. */
+export const credentials = {
+  credential: [{ apiKey: [] }, { authToken: [] }, { oauth: [] }],
+  session: [{ authToken: [] }],
+  key: [{ apiKey: [] }],
+  public: [],
+}
+
+export function printOperation(components: Components, operationId: string, route: Route) {
+  const parameters = [
+    ...parametersOf(components, route.params, 'path'),
+    ...parametersOf(components, route.query, 'query'),
+    ...(route.creates ? [headerParameter(components, 'Idempotency-Key', 'Repeat safely for 24 hours')] : []),
+    ...(route.audience === 'public'
+      ? []
+      : [headerParameter(components, 'x-workspace-id', 'The workspace a session acts in for this request')]),
+  ]
+  return {
+    operationId,
+    summary: route.summary,
+    tags: [route.tag],
+    ...(route.audience !== 'credential' && { security: credentials[route.audience] }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(route.body && {
+      requestBody: { required: !route.optionalBody, content: bodiesOf(components, route) },
+    }),
+    responses: { ...answersOf(components, route), ...printRefusals(components, route) },
+  }
+}
+
+function parametersOf(components: Components, schema: Route['params'], place: 'path' | 'query') {
+  const required = new Set<string>((schema?.required as string[] | undefined) ?? [])
+  return Object.entries<TSchema>(schema?.properties ?? {}).map(([name, property]) => {
+    const parameter = {
+      name,
+      in: place,
+      ...((place === 'path' || required.has(name)) && { required: true }),
+      schema: components.print(property),
+    }
+    return components.share('parameters', nameOfParameter(name, property), parameter)
+  })
+}
+
+/** Lists differ in how much they give at a time. */
+function nameOfParameter(name: string, schema: TSchema & Partial<Clamped>): string {
+  const range = schema['x-clamped']
+  return name === 'limit' && range ? `limit-${range.maximum}` : name
+}
+
+function headerParameter(components: Components, name: string, description: string) {
+  const parameter = { name, in: 'header', description, schema: { type: 'string' } }
+  return components.refer('parameters', name, parameter)
+}
+
+const mediaTypes = {
+  text: 'text/plain',
+  file: 'application/octet-stream',
+  json: 'application/json',
+  events: 'text/event-stream',
+  redirect: '',
+}
+
+function answersOf(components: Components, route: Route) {
+  const answers = Object.entries(route.responses).map(([status, schema]) => {
+    const answer = answerOf(components, route, Number(status), schema)
+    const { title } = schema as { title?: string }
+    return [status, title === undefined ? answer : components.share('responses', title, answer)]
+  })
+  if (route.revalidates) answers.push(['304', { description: 'Nothing has changed' }])
+  return Object.fromEntries(answers)
+}
+
+function answerOf(components: Components, route: Route, status: number, schema: TSchema) {
+  if (route.answers === 'redirect') {
+    return { description: 'Redirect', headers: { location: { schema: { type: 'string' } } } }
+  }
+  const mediaType = route.answers ? mediaTypes[route.answers] : 'application/json'
+  return {
+    description: status < 400 ? 'OK' : 'Unavailable',
+    content: { [mediaType]: { schema: components.print(schema) } },
+  }
+}
+
+/** A form has the text fields of the JSON body, and its files instead of their contents. */
+function bodiesOf(components: Components, { body, uploads }: Route) {
+  const schema = components.print(body as TSchema)
+  const asJson = { 'application/json': { schema } }
+  if (!uploads) return asJson
+  const { required, properties: fields } = schema as TObject
+  const { files: _files, ...texts } = fields
+  const binary = { type: 'string', format: 'binary' }
+  const properties = { ...texts, 'files[]': { type: 'array', items: binary }, bundle: binary }
+  return { ...asJson, 'multipart/form-data': { schema: { type: 'object', required, properties } } }
+}

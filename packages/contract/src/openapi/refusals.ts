@@ -1,0 +1,123 @@
+import type { TSchema } from 'typebox'
+import { type ErrorCode, errorTable, FlatProblem, Problem } from '../errors.ts'
+import type { Route } from '../route.ts'
+import type { Components } from './components.ts'
+
+const headers = {
+  'x-request-id': 'Quote it when asking about this answer',
+  'retry-after': 'Seconds to wait before the same request is worth sending again',
+  'x-ratelimit-limit': 'Requests that the window takes',
+  'x-ratelimit-remaining': 'Requests that it still takes',
+  'x-ratelimit-reset': 'Seconds until it takes more',
+} as const
+type HeaderName = keyof typeof headers
+
+function printHeaders(components: Components, names: readonly HeaderName[]) {
+  return Object.fromEntries(
+    names.map((name) => {
+      const type = name.startsWith('x-ratelimit') || name === 'retry-after' ? 'integer' : 'string'
+      const header = { description: headers[name], schema: { type } }
+      return [name, components.refer('headers', name, header)]
+    }),
+  )
+}
+
+/** What a route may refuse with, by status; a status that it answers otherwise is left to that answer. */
+export function printRefusals(components: Components, route: Route): Record<number, object> {
+  const answers: Record<number, object> = {}
+  for (const [status, codes] of refusalsOf(route)) {
+    if (route.responses[status]) continue
+    const odd = route.oddRefusals?.[status]
+    const flat = codes.filter((code) => route.flatErrors?.includes(code))
+    const usual = flat.length === 0 ? [Problem] : flat.length === codes.length ? [FlatProblem] : bothShapes
+    const refusal = printRefusal(components, status, codes, odd ? [...usual, odd] : usual)
+    const name = nameOf(status, codes, usual)
+    answers[status] = odd ? refusal : components.refer('responses', name, refusal)
+  }
+  return answers
+}
+
+/** A refusal that routes outside the contract share with those within. */
+export function referToRefusal(components: Components, code: ErrorCode) {
+  const { status } = errorTable[code]
+  const refusal = printRefusal(components, status, [code], [Problem])
+  return components.refer('responses', nameOf(status, [code], [Problem]), refusal)
+}
+
+const bothShapes = [Problem, FlatProblem]
+
+function printRefusal(
+  components: Components,
+  status: number,
+  codes: readonly ErrorCode[],
+  shapes: readonly TSchema[],
+) {
+  const [schema, ...others] = shapes.map((shape) => components.print(shape))
+  const windows = ['retry-after', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'] as const
+  const named = status === 429 ? windows : status === 503 ? (['retry-after'] as const) : []
+  return {
+    description: codes.map((code) => `${code}: ${errorTable[code].message}`).join('. '),
+    headers: printHeaders(components, ['x-request-id', ...named]),
+    content: {
+      'application/json': {
+        schema: others.length === 0 ? schema : { anyOf: [schema, ...others] },
+        example: exampleOf(codes[0], shapes[0] === FlatProblem),
+      },
+    },
+    'x-codes': codes,
+  }
+}
+
+function exampleOf(code: ErrorCode = 'INTERNAL_ERROR', isFlat: boolean) {
+  const { message } = errorTable[code]
+  if (isFlat) return { error: code, message }
+  return { error: { ...(code === 'RATE_LIMITED' && { type: 'rate_limit_error' }), code, message } }
+}
+
+/** What a status means nearly everywhere. Its name is the status alone: it stands in the document hundreds of times. */
+const usualCodes: Readonly<Record<number, ErrorCode>> = {
+  400: 'INVALID_INPUT',
+  401: 'UNAUTHORIZED',
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  409: 'CONFLICT',
+  410: 'EXPIRED',
+  429: 'RATE_LIMITED',
+  500: 'INTERNAL_ERROR',
+  503: 'SERVICE_UNAVAILABLE',
+}
+
+function nameOf(status: number, codes: readonly ErrorCode[], shapes: readonly TSchema[]): string {
+  if (codes.length === 1 && codes[0] === usualCodes[status] && shapes[0] === Problem) return String(status)
+  const words = codes.map((code) =>
+    code.toLowerCase().replace(/(?:^|_)(\w)/g, (_all, letter: string) => letter.toUpperCase()),
+  )
+  const shape = shapes === bothShapes ? 'Either' : shapes[0] === FlatProblem ? 'Flat' : ''
+  return `${status}${words.join('Or')}${shape}`
+}
+
+/** The codes a route may answer, by status, in a fixed order. */
+function refusalsOf(route: Route): [number, ErrorCode[]][] {
+  const byStatus = new Map<number, Set<ErrorCode>>()
+  const add = (status: number, code: ErrorCode) =>
+    byStatus.set(status, (byStatus.get(status) ?? new Set()).add(code))
+  for (const code of [...route.errors, ...edgeErrors(route)]) {
+    add(errorTable[code].status, code)
+    const other = route.alsoStatus?.[code]
+    if (other !== undefined) add(other, code)
+  }
+  return [...byStatus].map(([status, codes]) => [status, [...codes].sort()])
+}
+
+/** What may be answered before or around a handler, on top of what the route declares. */
+function edgeErrors(route: Route): ErrorCode[] {
+  if (route.limits.length === 0) return []
+  return [
+    'INVALID_INPUT',
+    ...(route.audience === 'public' ? [] : (['UNAUTHORIZED', 'FORBIDDEN'] as const)),
+    ...(route.creates ? (['CONFLICT'] as const) : []),
+    'RATE_LIMITED',
+    'INTERNAL_ERROR',
+    'SERVICE_UNAVAILABLE',
+  ]
+}
