@@ -76,11 +76,18 @@ describe('the log', () => {
     expect(await types(holder)).toEqual(['key.created', 'passkey.added', 'session.signed_in'])
   })
 
-  test('can be read by a key of the workspace', async () => {
-    verifies('activity:list:shape')
+  test('can be read by a key, by one that may not do everything as far as it is its own', async () => {
+    verifies('activity:list:shape', 'activity:list:narrow-key')
     const person = await newPerson()
-    const key = await newKey(person, { scopes: ['agent:list'] })
-    expect(await log(key)).toEqual(await log(person))
+    const [full, narrow] = [await newKey(person), await newKey(person, { scopes: ['workspace:files:write'] })]
+    for (const key of [full, narrow]) must(await key.post('/agents', { slug: `made-by-${key.id}` }), 201)
+    expect(await log(full)).toEqual(await log(person))
+    const own = await log(person, `?apiKey=${narrow.id}`)
+    expect(own.items).toMatchObject([{ type: 'agent.created', actor: { kind: 'key', apiKeyId: narrow.id } }])
+    expect(await log(narrow)).toEqual(own)
+    expect(await types(narrow, `?apiKey=${narrow.id}`)).toEqual(['agent.created'])
+    expect(await types(narrow, `?apiKey=${full.id}`)).toEqual([])
+    expect(await types(narrow, '?type=key.created')).toEqual([])
   })
 
   test('is filtered and comes in pages', async () => {

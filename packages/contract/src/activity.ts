@@ -84,7 +84,8 @@ export const activityRoutes = defineRoutes({
   listActivity: {
     method: 'GET',
     path: '/api/v1/activity',
-    summary: 'What happened in this workspace, newest first; never changed afterwards',
+    summary:
+      'What happened in this workspace, newest first; never changed afterwards. A key without full access sees what it did itself',
     tag: 'activity',
     audience: 'credential',
     limits: ['rest'],

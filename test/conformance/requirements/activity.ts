@@ -34,6 +34,14 @@ export const activity = [
     decided: true,
   },
   {
+    id: 'activity:list:narrow-key',
+    area: 'activity',
+    line: 25,
+    rule: 'A key with full access reads the whole log; any other key reads the lines of what it did itself, whichever key it asks for.',
+    kind: 'security',
+    decided: true,
+  },
+  {
     id: 'activity:log:append-only',
     area: 'activity',
     line: 25,

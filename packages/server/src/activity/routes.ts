@@ -1,7 +1,8 @@
-import { activityRoutes, activityTypes } from '@guildhall/contract'
+import { activityRoutes, activityTypes, fullAccess } from '@guildhall/contract'
 import { bindRoutes } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import { decodeCursor, rowIdPart, toPage } from '../operations/page.ts'
+import type { Principal } from '../operations/principal.ts'
 import { isUuid } from '../platform/ids.ts'
 import { readMoment } from '../platform/moment.ts'
 import * as store from './store.ts'
@@ -13,13 +14,15 @@ export function activityHandlers() {
   return bindRoutes(activityRoutes, {
     listActivity: async ({ principal, query, deps }) => {
       const limit = query.limit ?? defaultPage
+      const only = onlyOf(principal)
       const type = activityTypes.find((known) => known === query.type)
       const isUnknown = query.type !== undefined && type === undefined
       if (isUnknown || (query.actor !== undefined && !isUuid(query.actor))) return nothing
+      if (only !== undefined && (query.apiKey ?? only) !== only) return nothing
       const filter = {
         type,
         userId: query.actor,
-        apiKeyId: query.apiKey,
+        apiKeyId: only ?? query.apiKey,
         since: timeBound('since', query.since),
         until: timeBound('until', query.until),
       }
@@ -29,6 +32,14 @@ export function activityHandlers() {
       return toPage(rows, limit, describeEntry, (row) => [String(row.id)])
     },
   })
+}
+
+/**
+ * The log tells of money, members, artifacts and other keys, each of which has a scope of its own or none that a key can
+ * have. So a key that may not do everything sees what it did itself.
+ */
+function onlyOf({ kind, scopes, credentialId }: Principal): number | undefined {
+  return kind === 'key' && !scopes.includes(fullAccess) ? credentialId : undefined
 }
 
 function timeBound(name: string, text: string | undefined): string | undefined {

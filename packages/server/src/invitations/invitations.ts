@@ -34,7 +34,7 @@ export async function invite(tx: Tx, person: Principal, wish: { email: string; r
   refuseFrom(waiting.byInviter, invitationsPerInviter, 'You have sent this address')
   refuseFrom(waiting.forAddress, invitationsPerAddress, 'This address has')
   const row = await store.insertInvitation(tx, invitation, invitationLifetimeSeconds)
-  // Without the address: every key of the workspace reads the activity, and only owners see whom they have invited.
+  // Without the address: every member reads the activity, and only owners see whom they have invited.
   const details = { invitationId: row.id, role: row.role }
   await recordActivity(tx, person, { type: 'invitation.created', workspaceId, details })
   return row
