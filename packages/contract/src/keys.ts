@@ -112,7 +112,7 @@ export const keyRoutes = defineRoutes({
   revokeKey: {
     method: 'DELETE',
     path: '/api/v1/keys/:id',
-    summary: 'Revoke a key for good',
+    summary: 'Revoke a key for good; with stopRunning, also once more for what a revoked one still runs',
     tag: 'keys',
     audience: 'session',
     limits: ['rest'],
@@ -121,7 +121,7 @@ export const keyRoutes = defineRoutes({
     responses: {
       200: Type.Object({
         success: Type.Literal(true),
-        stopped: Type.Number({ description: 'How many running executions were stopped' }),
+        stopped: Type.Number({ description: 'How many executions and runs were ended' }),
       }),
     },
     errors: ['NOT_FOUND'],

@@ -186,11 +186,17 @@ async function waitUntilGone(parts: ExecutionParts, id: number): Promise<boolean
   return false
 }
 
+/** There may be a thousand, and others want the database's connections too. */
+const stoppedAtOnce = 5
+
 /** For a key that is revoked together with what it runs. */
 export async function stopExecutionsOfKey(parts: ExecutionParts, keyId: number, by: Actor): Promise<number> {
-  const ids = await listStore.listOpenOfKey(parts.database.db, keyId)
-  const outcomes = await Promise.all(ids.map((id) => cancel(parts, id, by)))
-  return outcomes.filter(({ changed }) => changed).length
+  for (let stopped = 0; ; ) {
+    const ids = await listStore.listOpenOfKey(parts.database.db, keyId, stoppedAtOnce)
+    if (ids.length === 0) return stopped
+    const outcomes = await Promise.all(ids.map((id) => cancel(parts, id, by)))
+    stopped += outcomes.filter(({ changed }) => changed).length
+  }
 }
 
 /**

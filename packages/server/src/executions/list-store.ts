@@ -40,12 +40,13 @@ export async function listAwaited(db: Db, limit: number) {
     .execute()
 }
 
-export async function listOpenOfKey(db: Db, apiKeyId: number): Promise<number[]> {
+export async function listOpenOfKey(db: Db, apiKeyId: number, limit: number): Promise<number[]> {
   const rows = await db
     .selectFrom('executions')
     .select('id')
     .where('api_key_id', '=', apiKeyId)
     .where('status', 'in', ['idle', 'working'])
+    .limit(limit)
     .execute()
   return rows.map(({ id }) => id)
 }

@@ -120,9 +120,11 @@ export function keyHandlers(check: KeyCheck, { requireDeviceAuth, stopRunning }:
     revokeKey: async ({ principal, params, query, deps }) => {
       const key = { id: rowId(params.id), userId: principal.userId }
       const revoked = await revoke(deps, principal, key, 'revoked')
-      if (!revoked) throw new ApiError('NOT_FOUND')
-      await check.announceChange(revoked.id)
-      return { ...succeeded, stopped: query.stopRunning ? await stopRunning(revoked.id, principal) : 0 }
+      if (revoked) await check.announceChange(key.id)
+      // What one that has ended still runs can be stopped: it was reported, or the first try did not come that far.
+      const mayStop = query.stopRunning && (revoked || (await store.findRevoked(deps.database.db, key)))
+      if (!revoked && !mayStop) throw new ApiError('NOT_FOUND')
+      return { ...succeeded, stopped: mayStop ? await stopRunning(key.id, principal) : 0 }
     },
 
     reportLeakedKey: async ({ body, client, deps }) => {

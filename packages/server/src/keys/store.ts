@@ -227,6 +227,17 @@ export async function claimRevocation(
   return revoked
 }
 
+/** One that this person has had revoked, or somebody who found it. */
+export async function findRevoked(db: Db, key: { id: number; userId: string }) {
+  return db
+    .selectFrom('api_keys')
+    .select('id')
+    .where('id', '=', key.id)
+    .where('user_id', '=', key.userId)
+    .where('revoked_at', 'is not', null)
+    .executeTakeFirst()
+}
+
 /** Keys whose pairing was approved but never claimed in time. */
 export async function deleteUnclaimedKeys(db: Db): Promise<number> {
   const { numDeletedRows } = await db
