@@ -11,6 +11,7 @@ import {
   list,
   mustRun,
   newRunner,
+  only,
   prepare,
   quick,
   readLog,
@@ -20,6 +21,7 @@ import {
   type Started,
   script,
   statusOf,
+  stopReasonOf,
 } from './support/executions.ts'
 import { expectRefusal, isoPattern } from './support/shapes.ts'
 import { verifies } from './verifies.ts'
@@ -240,6 +242,26 @@ describe('the status of an execution', () => {
     expect((await statusOf(person, failed.executionId)).outputBlocks).toEqual([
       { type: 'error', code: expect.any(String), message: expect.any(String), sequence: failed.log.length },
     ])
+  })
+
+  test('shows the files that can be kept, and tells of the others', async () => {
+    verifies('executions:status:output-blocks')
+    const person = await newRunner()
+    const names = ['10:30 notes.txt', 'why?.md', 'con.txt', 'Readme.md', 'README.md', 'kept.txt']
+    const leave = [...names.map((name) => `echo x > '${name}'`), 'mkdir .git', 'echo x > .git/config']
+    const { executionId, log } = await runThrough(
+      person,
+      script({ say: 'Leaving files.', tools: [bash(leave.join(' && '))] }, { say: 'Done.' }),
+    )
+    const { status, outputBlocks } = await statusOf(person, executionId)
+    expect([status, stopReasonOf(log).type]).toEqual(['completed', 'end_turn'])
+    const files = outputBlocks.filter(({ type }) => type === 'file').map(({ name }) => name)
+    expect(files).toEqual(['README.md', 'kept.txt'])
+    const leftOut = only(log, 'agent.info').find(({ payload }) => payload['kind'] === 'files-left-out')
+    const paths = leftOut?.payload['paths'] as string[]
+    expect(paths.toSorted()).toEqual(
+      ['.git/config', '10:30 notes.txt', 'Readme.md', 'con.txt', 'why?.md'].toSorted(),
+    )
   })
 
   test('is nothing for an id that is unknown or of another workspace', async () => {

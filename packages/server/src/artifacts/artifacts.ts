@@ -11,7 +11,7 @@ import * as store from './store.ts'
 import { type BundleFile, unpack } from './unpack.ts'
 
 export { type Bundle, decodeBase64, toBundle } from './bundle.ts'
-export { bundlePath } from './bundle-path.ts'
+export { bundlePath, chooseForBundle } from './bundle-path.ts'
 export { isQuotaExceeded, requireArtifactRoom } from './quota.ts'
 export { readSkillFile, type SkillFile } from './skill-file.ts'
 export { claimBundle, findArtifact, listBundleFiles } from './store.ts'

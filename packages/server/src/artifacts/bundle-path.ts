@@ -28,6 +28,21 @@ export function bundlePath(given: string): string | undefined {
   return path
 }
 
+/**
+ * Of files that a program left behind, those that can be in one bundle, and the paths of the others: no name makes what
+ * was done worthless.
+ */
+export function chooseForBundle<File extends { readonly path: string }>(files: readonly File[]) {
+  const taken: File[] = []
+  const odd: string[] = []
+  for (const file of files) {
+    const isClash = () => findClash([...taken, file].map(({ path }) => path)) !== undefined
+    if (bundlePath(file.path) !== file.path || isClash()) odd.push(file.path)
+    else taken.push(file)
+  }
+  return { taken, odd }
+}
+
 /** Two files one of which would stand where the other needs a folder, or that differ only in case. */
 export function findClash(paths: readonly string[]): string | undefined {
   const seen = new Set<string>()

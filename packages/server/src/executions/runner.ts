@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { executionTimeoutSeconds, type NewExecutionEvent } from '@guildhall/contract'
 import {
   type BundleFile,
+  chooseForBundle,
   createArtifact,
   isQuotaExceeded,
   newArtifactId,
@@ -230,11 +231,13 @@ export class Runner {
     writer: EventWriter,
     signal: AbortSignal,
   ): Promise<void> {
-    const { files, leftOut } = await sandbox.collect({ maxFiles: 500, maxBytes: 10_000_000 })
+    const collected = await sandbox.collect({ maxFiles: 500, maxBytes: 10_000_000 })
+    const { taken, odd } = chooseForBundle(collected.files)
+    const leftOut = [...collected.leftOut, ...odd]
     if (leftOut.length > 0) {
       writer.write({ type: 'agent.info', payload: { kind: 'files-left-out', paths: leftOut.slice(0, 50) } })
     }
-    const made = files
+    const made = taken
       .map(({ path, bytes }) => ({ path, bytes: Buffer.from(bytes) }))
       .filter((file) => !isUnchanged(file, attached))
     if (made.length === 0) return
