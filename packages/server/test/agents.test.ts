@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ModelEndpoint, openModelEndpoint } from '../../../stack/model-endpoint/server.ts'
 import type { Step } from '../../../stack/model-endpoint/step.ts'
@@ -223,24 +224,41 @@ describe('asking', () => {
     expect(rows.map(({ execution_id }) => execution_id)).toEqual([idempotencyKey, `${idempotencyKey}#2`])
   })
 
+  const setAside = (who: Person, executionId: string, kind: 'execution' | 'step') =>
+    house.deps.database.transaction((tx) =>
+      reserve(tx, {
+        userId: who.userId,
+        workspaceId: who.workspaceId,
+        executionId,
+        kind,
+        keyId: null,
+        maxCostMilliDs: 100_000,
+        defaultMaxCostMilliDs: 500_000,
+      }),
+    )
+
   test('what a lost question set aside comes back after two hours', async () => {
     const who = await house.newPerson()
-    for (const executionId of ['run_lost:ask:0:0:0', 'exec_of-its-own']) {
-      await house.deps.database.transaction((tx) =>
-        reserve(tx, {
-          userId: who.userId,
-          workspaceId: who.workspaceId,
-          executionId,
-          keyId: null,
-          maxCostMilliDs: 100_000,
-          defaultMaxCostMilliDs: 500_000,
-        }),
-      )
-    }
+    await setAside(who, 'run_lost:ask:0:0:0', 'step')
+    await setAside(who, 'exec_of-its-own', 'execution')
+    await setAside(who, 'exec:with a colon', 'execution')
     expect(await releaseLostAsks(house.deps)).toBe(0)
     await shiftClock(databaseUrl, 7201)
     expect(await releaseLostAsks(house.deps)).toBe(1)
     await shiftClock(databaseUrl, 0)
-    expect(await account(who)).toMatchObject({ reserved: 100, availableBalance: 900 })
+    expect(await account(who)).toMatchObject({ reserved: 200, availableBalance: 800 })
+  })
+
+  test('what the version before set aside has the kind that its name tells', async () => {
+    const who = await house.newPerson()
+    const client = new pg.Client({ connectionString: databaseUrl })
+    await client.connect()
+    const { rows } = await client.query(
+      `insert into reservations (execution_id, user_id, workspace_id, amount_milli_ds, limited_by)
+       values ('run_before:ask:0:0:0', $1, $2, 1, 'balance'), ('exec_before', $1, $2, 1, 'balance') returning kind`,
+      [who.userId, who.workspaceId],
+    )
+    await client.end()
+    expect(rows.map(({ kind }) => kind)).toEqual(['step', 'execution'])
   })
 })

@@ -106,6 +106,7 @@ function start(
       userId,
       workspaceId,
       executionId,
+      kind: 'execution',
       keyId: wish.keyId ?? null,
       maxCostMilliDs: wish.maxCost ?? null,
       defaultMaxCostMilliDs: 500_000,

@@ -46,6 +46,7 @@ function start(person: Person, { executionId = randomUUID(), keyId, maxCost }: S
       userId: person.userId,
       workspaceId: person.workspaceId,
       executionId,
+      kind: 'execution',
       keyId: keyId ?? null,
       maxCostMilliDs: maxCost === undefined ? null : maxCost * 1000,
       defaultMaxCostMilliDs: house.deps.config.defaultMaxCostMilliDs,
@@ -187,7 +188,8 @@ describe('a start', () => {
     const { database } = house.deps
     const { defaultMaxCostMilliDs } = house.deps.config
     const executionId = randomUUID()
-    const wish = { ...person, executionId, keyId: null, maxCostMilliDs: null, defaultMaxCostMilliDs }
+    const kind = 'execution' as const
+    const wish = { ...person, executionId, kind, keyId: null, maxCostMilliDs: null, defaultMaxCostMilliDs }
     const failed = database.transaction(async (tx) => {
       await reserve(tx, wish)
       throw new Error('the start failed')

@@ -115,6 +115,7 @@ async function reserveFor({ database, config }: AskParts, ask: Ask): Promise<str
       userId,
       workspaceId,
       executionId,
+      kind: 'step',
       keyId: apiKeyId,
       maxCostMilliDs: null,
       defaultMaxCostMilliDs: config.defaultMaxCostMilliDs,
@@ -136,6 +137,5 @@ const lostAfterSeconds = 2 * 3600
 
 /** Gives back what was set aside for questions whose worker died and whose run was never taken up again. */
 export async function releaseLostAsks({ database }: Pick<Deps, 'database'>): Promise<number> {
-  // Only keys of steps have colons; executions settle their own.
-  return database.transaction((tx) => releaseOldReservations(tx, '%:%', lostAfterSeconds))
+  return database.transaction((tx) => releaseOldReservations(tx, 'step', lostAfterSeconds))
 }

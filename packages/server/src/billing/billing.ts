@@ -29,6 +29,7 @@ export interface ReservationWish {
   readonly userId: string
   readonly workspaceId: string
   readonly executionId: string
+  readonly kind: store.ReservationKind
   /** The key that starts it; null for other credentials. */
   readonly keyId: number | null
   readonly maxCostMilliDs: number | null
@@ -58,7 +59,7 @@ export async function reserve(
   tx: Tx,
   wish: ReservationWish,
 ): Promise<{ ok: true; reservation: Reservation } | Refusal> {
-  const { userId, workspaceId, executionId, keyId } = wish
+  const { userId, workspaceId, executionId, kind, keyId } = wish
   const account = (await store.lockAccount(tx, userId)) ?? emptyAccount
   // Read after the lock, in statements of their own: one that had waited for it would see them as they were before.
   const known = await store.findReservation(tx, executionId)
@@ -69,6 +70,7 @@ export async function reserve(
   const { amountMilliDs, limitedBy } = allowance
   await store.insertReservation(tx, {
     execution_id: executionId,
+    kind,
     user_id: userId,
     workspace_id: workspaceId,
     key_id: keyId,
@@ -115,13 +117,13 @@ export async function isSettled(db: Db, executionId: string): Promise<boolean> {
   return row !== undefined && row.closed_at !== null
 }
 
-/** Gives back what is set aside under names like this for too long: whoever asked for it is gone. */
+/** Gives back what is set aside for something of this kind for too long: whoever asked for it is gone. */
 export async function releaseOldReservations(
   tx: Tx,
-  like: string,
+  kind: store.ReservationKind,
   olderThanSeconds: number,
 ): Promise<number> {
-  const names = await store.listOpenReservations(tx, like, olderThanSeconds)
+  const names = await store.listOpenReservations(tx, kind, olderThanSeconds)
   for (const executionId of names) await settle(tx, executionId, 0)
   return names.length
 }

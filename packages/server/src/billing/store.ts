@@ -4,6 +4,9 @@ import type { Db, Tx } from '../platform/database.ts'
 import type { Tables } from '../platform/tables.ts'
 import type { LimitedBy } from './amount.ts'
 
+/** What credits are set aside for. */
+export type ReservationKind = Tables['reservations']['kind']
+
 const accountColumns = [
   'available_milli_ds as availableMilliDs',
   'reserved_milli_ds as reservedMilliDs',
@@ -86,6 +89,7 @@ export async function insertReservation(
   tx: Tx,
   row: {
     execution_id: string
+    kind: ReservationKind
     user_id: string
     workspace_id: string
     key_id: number | null
@@ -103,17 +107,17 @@ export async function findReservation(db: Db, executionId: string) {
   return db.selectFrom('reservations').selectAll().where('execution_id', '=', executionId).executeTakeFirst()
 }
 
-/** By name and age, a bounded number of them. */
+/** By kind and age, a bounded number of them. */
 export async function listOpenReservations(
   db: Db,
-  like: string,
+  kind: ReservationKind,
   olderThanSeconds: number,
 ): Promise<string[]> {
   const rows = await db
     .selectFrom('reservations')
     .select('execution_id')
     .where('closed_at', 'is', null)
-    .where('execution_id', 'like', like)
+    .where('kind', '=', kind)
     .where('created_at', '<=', secondsAgo(olderThanSeconds))
     .orderBy('created_at')
     .limit(100)

@@ -132,7 +132,8 @@ function creditsFor(
   { api_key_id: keyId, max_cost_milli_ds: maxCostMilliDs }: store.Start,
 ) {
   const { user_id: userId, workspace_id: workspaceId, execution_id: executionId } = row
-  return { userId, workspaceId, executionId, keyId, maxCostMilliDs, defaultMaxCostMilliDs }
+  const kind = 'execution' as const
+  return { userId, workspaceId, executionId, kind, keyId, maxCostMilliDs, defaultMaxCostMilliDs }
 }
 
 /**

@@ -133,6 +133,7 @@ export interface Tables extends AccessTables {
   }
   reservations: {
     execution_id: string
+    kind: 'execution' | 'step'
     user_id: string
     workspace_id: string
     key_id: number | null
