@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { Nullable, Success, Timestamp } from './shapes.ts'
+import { slugPattern } from './slug.ts'
 
 export const reservedAgentSlugs = ['connect', 'request-permission', 'me'] as const
 export const agentsPerWorkspace = 200
@@ -57,7 +58,7 @@ export const agentRoutes = defineRoutes({
     scopes: ['workspace:files:write'],
     creates: true,
     body: Type.Object({
-      slug: Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,63}$' }),
+      slug: Type.String({ pattern: slugPattern.source }),
       ...fields,
       primary: Type.Optional(Type.Boolean()),
     }),

@@ -1,13 +1,14 @@
 import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { IdParam, Limit, Nullable, Success, Timestamp } from './shapes.ts'
+import { slugPattern } from './slug.ts'
 
 /** What one bundle may hold, however it is sent. */
 export const bundleLimits = { bytes: 10_000_000, files: 500, pathLength: 300, depth: 20 } as const
 
 const ArtifactType = Type.Enum(['skill', 'workflow', 'file'])
 export const Slug = Type.String({
-  pattern: '^[a-z0-9][a-z0-9-]{0,63}$',
+  pattern: slugPattern.source,
   description: 'Lower-case letters, digits, hyphens',
 })
 

@@ -2,8 +2,21 @@ import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { Limit, Mode, Nullable, Timestamp } from './shapes.ts'
 
+const milliPerDs = 1000
+
 /** Amounts are whole thousandths of a Ds inside, numbers of Ds outside. */
-export const milliPerDs = 1000
+export function toDs(milliDs: number): number
+export function toDs(milliDs: number | null): number | null
+export function toDs(milliDs: number | null): number | null {
+  return milliDs === null ? null : milliDs / milliPerDs
+}
+
+/** To the nearest thousandth: 0.29 Ds times a thousand is a little less than 290. */
+export function fromDs(ds: number): number
+export function fromDs(ds: number | null): number | null
+export function fromDs(ds: number | null): number | null {
+  return ds === null ? null : Math.round(ds * milliPerDs)
+}
 
 /** What a person must have available for anything to start. */
 export const minimumCreditsDs = 50

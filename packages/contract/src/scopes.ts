@@ -1,3 +1,5 @@
+import { isSlug } from './slug.ts'
+
 /**
  * Every permission an agent can hold, as data: what group it belongs to, whether a person must confirm it with a
  * passkey, and what it lets the agent do, in words for that person.
@@ -77,7 +79,13 @@ const scopes: readonly ScopeInfo[] = [
 
 const byId = new Map(scopes.map((info) => [info.scope, info]))
 const connectorPattern = /^connector:([a-z0-9][a-z0-9_-]{0,63}):(read|exec)$/
-const skillPattern = /^tool:execute:([a-z0-9][a-z0-9-]{0,63})$/
+const skillPrefix = 'tool:execute:'
+
+/** The skill that a scope is for. */
+function skillOf(scope: string): string | undefined {
+  const slug = scope.startsWith(skillPrefix) ? scope.slice(skillPrefix.length) : ''
+  return isSlug(slug) ? slug : undefined
+}
 
 /** What a scope is; undefined when there is no such scope. The wildcard is not one: nobody can ask for it. */
 export function describeScope(scope: string): ScopeInfo | undefined {
@@ -89,7 +97,7 @@ export function describeScope(scope: string): ScopeInfo | undefined {
     const description = sensitive ? `Act in ${app} in your name` : `Read your data in ${app}`
     return { scope, group: 'connector', sensitive, description }
   }
-  const [, slug] = skillPattern.exec(scope) ?? []
+  const slug = skillOf(scope)
   if (slug) {
     return {
       scope,
@@ -111,12 +119,12 @@ export const anySkill = 'tool:execute:*'
 
 /** The scopes of which any one is enough: the scope itself, and for one skill the right to run any. */
 export function scopesThatCover(scope: string): string[] {
-  return skillPattern.test(scope) ? [scope, 'tool:execute'] : [scope]
+  return skillOf(scope) ? [scope, 'tool:execute'] : [scope]
 }
 
 /** Whether holding the one is enough where the other is needed. */
 export function coversScope(held: string, needed: string): boolean {
-  if (needed === anySkill) return held === 'tool:execute' || skillPattern.test(held)
+  if (needed === anySkill) return held === 'tool:execute' || skillOf(held) !== undefined
   return scopesThatCover(needed).includes(held)
 }
 

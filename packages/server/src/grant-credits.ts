@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { milliPerDs } from '@guildhall/contract'
+import { fromDs } from '@guildhall/contract'
 import { changeCredits } from './billing/billing.ts'
 import { Database } from './platform/database.ts'
 import { isUuid } from './platform/ids.ts'
@@ -39,7 +39,7 @@ function readOrder(): Order | undefined {
 
 /** At most a billion Ds, as elsewhere. */
 function readAmount(text: string): number | undefined {
-  return /^-?\d{1,9}(\.\d{1,3})?$/.test(text) ? Math.round(Number(text) * milliPerDs) : undefined
+  return /^-?\d{1,9}(\.\d{1,3})?$/.test(text) ? fromDs(Number(text)) : undefined
 }
 
 async function carryOut(database: Database, order: Order): Promise<string | undefined> {

@@ -134,6 +134,31 @@ test.each([
   expect(findBodySpreads('fine.ts', line)).toEqual([])
 })
 
+/** What is known in one place: how it would look where it is known again, and the place. */
+const known: [what: string, again: RegExp, home: string, planted: string][] = [
+  [
+    'how many thousandths a Ds has',
+    /(?:milli_?ds|cost|amount|spent)\w*\)?\s*[*/]\s*1_?000\b|\bmilliPerDs\b/i,
+    'packages/contract/src/billing.ts',
+    'const shown = { cost: row.cost_milli_ds / 1000 }',
+  ],
+  [
+    'what a slug is',
+    /\[a-z0-9\]\[a-z0-9-\]\{0,63\}/,
+    'packages/contract/src/slug.ts',
+    'if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(slug)) throw refusal()',
+  ],
+]
+
+test.each(known)('%s stands in one place', (_, again, home, planted) => {
+  const isKnownIn = (text: string) => text.split('\n').some((line) => again.test(line))
+  const places = [...sourcesBelow('packages/contract/src'), ...sourcesBelow('packages/server/src')]
+    .filter((source) => !source.endsWith('.test.ts'))
+    .filter((source) => isKnownIn(readFileSync(join(root, source), 'utf8')))
+  expect(places).toEqual([home])
+  expect(isKnownIn(planted)).toBe(true)
+})
+
 test('a model is called in loop/ and nowhere else, by whatever name it goes', () => {
   const callOfModels = { declaredIn: 'packages/server/src/models/models.ts', type: 'Models', member: 'call' }
   const sources = sourcesBelow('packages/server/src').filter((source) => !source.endsWith('.test.ts'))

@@ -1,3 +1,4 @@
+import { isSlug } from '@guildhall/contract'
 import type { Db } from '../platform/database.ts'
 import * as store from './store.ts'
 
@@ -50,7 +51,7 @@ function slugOf(workspaceId: string, agentIdOrSlug: string): string | undefined 
   const text = decoded(agentIdOrSlug)
   const own = `${workspaceId}:`
   const slug = text.startsWith(own) ? text.slice(own.length) : text
-  return /^[a-z0-9][a-z0-9-]{0,63}$/.test(slug) ? slug : undefined
+  return isSlug(slug) ? slug : undefined
 }
 
 /** Some clients encode the colon once more than the path needs. */

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { milliPerDs } from '@guildhall/contract'
+import { toDs } from '@guildhall/contract'
 import type { Live } from '../live/live.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
@@ -96,7 +96,7 @@ export async function requestBudget(tx: Tx, stopped: StoppedExecution): Promise<
       user_id: userId,
       workspace_id: workspaceId,
       subject: executionId,
-      question: JSON.stringify({ limit: limitMilliDs / milliPerDs }),
+      question: JSON.stringify({ limit: toDs(limitMilliDs) }),
     },
   ])
   return id

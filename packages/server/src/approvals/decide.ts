@@ -1,4 +1,4 @@
-import { type approvalRoutes, type BodyOf, milliPerDs, minimumCreditsDs } from '@guildhall/contract'
+import { type approvalRoutes, type BodyOf, fromDs, minimumCreditsDs, toDs } from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
 import { raiseKeySpendLimit } from '../billing/billing.ts'
 import { refuseDecision } from '../consent/consent.ts'
@@ -101,7 +101,7 @@ async function decideBudget(
       const now = await store.findDecidable(tx, person.userId, id)
       throw now ? refuseDecision(now.state) : new ApiError('NOT_FOUND')
     }
-    const details = { requestId: id, keyId, ...(limit !== undefined && { limit: limit / milliPerDs }) }
+    const details = { requestId: id, keyId, ...(limit !== undefined && { limit: toDs(limit) }) }
     await recordActivity(tx, person, { type: `budget.${status}`, workspaceId, details })
   })
   const word = { kind: 'budget', workspaceId, ids: [id], status, userId } as const
@@ -112,7 +112,7 @@ async function decideBudget(
 async function raise(tx: Tx, keyId: number, amount: number | undefined): Promise<number | undefined> {
   const limit = await store.findKeyLimit(tx, keyId)
   if (limit === undefined) return undefined
-  const added =
-    amount === undefined ? Math.max(limit, minimumCreditsDs * milliPerDs) : Math.ceil(amount * milliPerDs)
+  // Something is added, however little was said.
+  const added = amount === undefined ? Math.max(limit, fromDs(minimumCreditsDs)) : Math.max(1, fromDs(amount))
   return raiseKeySpendLimit(tx, keyId, limit + added)
 }

@@ -1,4 +1,4 @@
-import { artifactRoutes, type BodyOf, succeeded } from '@guildhall/contract'
+import { artifactRoutes, type BodyOf, isSlug, succeeded } from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
 import { bindRoutes, type UploadedFile } from '../operations/bind.ts'
@@ -12,7 +12,6 @@ import { type BundleFile, unpack } from './unpack.ts'
 const defaultPage = 50
 const idPattern = /^artifact_[\w-]{1,80}$/
 const idPart = (text: string) => idPattern.test(text)
-const slugPattern = /^[a-z0-9][a-z0-9-]{0,63}$/
 
 export function artifactHandlers() {
   return bindRoutes(artifactRoutes, {
@@ -126,7 +125,7 @@ function slugFrom(name: string | undefined): string {
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-|-$/g, '')
     .slice(0, 64)
-  return slugPattern.test(slug) ? slug : 'artifact'
+  return isSlug(slug) ? slug : 'artifact'
 }
 
 function describeArtifact(row: store.ArtifactRow) {

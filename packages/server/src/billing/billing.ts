@@ -1,4 +1,4 @@
-import { milliPerDs, minimumCreditsDs } from '@guildhall/contract'
+import { fromDs, minimumCreditsDs, toDs } from '@guildhall/contract'
 import { type Actor, recordActivity } from '../activity/activity.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Config } from '../platform/config.ts'
@@ -93,7 +93,7 @@ async function judge(db: Db, account: Account, wish: ReservationWish): Promise<A
   const key = keyId === null ? undefined : await store.findKeyBudget(db, keyId)
   const decided = decideAllowance({
     availableMilliDs: account.availableMilliDs,
-    minimumMilliDs: minimumCreditsDs * milliPerDs,
+    minimumMilliDs: fromDs(minimumCreditsDs),
     maxCostMilliDs: Math.min(maxCostMilliDs ?? Number.POSITIVE_INFINITY, defaultMaxCostMilliDs),
     key,
   })
@@ -140,7 +140,7 @@ export async function settle(tx: Tx, executionId: string, usedMilliDs: number, b
   const about: Concern = { userId, workspaceId: closed.workspace_id, executionId, keyId: closed.key_id }
   await store.insertEntries(tx, entriesFor(about, { settle: charged, release: reserved - charged }))
   if (by && charged > 0) {
-    const details = { executionId, amount: charged / milliPerDs }
+    const details = { executionId, amount: toDs(charged) }
     await recordActivity(tx, by, { type: 'credits.charged', workspaceId: closed.workspace_id, details })
   }
   return charged
@@ -161,7 +161,7 @@ export async function changeCredits(
   const type = (
     { grant: 'credits.granted', refund: 'credits.refunded', adjust: 'credits.adjusted' } as const
   )[kind]
-  const details = { userId, amount: amountMilliDs / milliPerDs, note }
+  const details = { userId, amount: toDs(amountMilliDs), note }
   const workspaceId = (await findPersonalWorkspace(tx, userId))?.id ?? null
   await recordActivity(tx, 'operator', { type, workspaceId, details })
   return describeAccount(await lockAccount(tx, userId))
@@ -195,7 +195,7 @@ export function insufficientCredits({
 }
 
 function describeKeyLimit({ limitMilliDs, spentMilliDs, reservedMilliDs }: KeyBudget) {
-  const [limit, spent] = [(limitMilliDs ?? 0) / milliPerDs, (spentMilliDs + reservedMilliDs) / milliPerDs]
+  const [limit, spent] = [toDs(limitMilliDs ?? 0), toDs(spentMilliDs + reservedMilliDs)]
   return { limit, spent, remaining: Math.max(0, limit - spent) }
 }
 
@@ -225,8 +225,8 @@ interface Balance {
 
 export function describeAccount({ availableMilliDs, reservedMilliDs }: Account): Balance {
   return {
-    balance: (availableMilliDs + reservedMilliDs) / milliPerDs,
-    availableBalance: availableMilliDs / milliPerDs,
+    balance: toDs(availableMilliDs + reservedMilliDs),
+    availableBalance: toDs(availableMilliDs),
     minimumRequired: minimumCreditsDs,
   }
 }

@@ -1,4 +1,4 @@
-import { billingRoutes, milliPerDs } from '@guildhall/contract'
+import { billingRoutes, toDs } from '@guildhall/contract'
 import { bindRoutes } from '../operations/bind.ts'
 import { decodeCursor, rowIdPart, toPage } from '../operations/page.ts'
 import type { Principal } from '../operations/principal.ts'
@@ -17,18 +17,18 @@ export function billingHandlers() {
         mode: principal.mode,
         unit: 'Ds' as const,
         ...describeAccount(account),
-        reserved: account.reservedMilliDs / milliPerDs,
+        reserved: toDs(account.reservedMilliDs),
         spend: {
-          total: account.spentMilliDs / milliPerDs,
+          total: toDs(account.spentMilliDs),
           key: key
             ? {
-                total: key.spentMilliDs / milliPerDs,
-                reserved: key.reservedMilliDs / milliPerDs,
-                limit: key.limitMilliDs === null ? null : key.limitMilliDs / milliPerDs,
+                total: toDs(key.spentMilliDs),
+                reserved: toDs(key.reservedMilliDs),
+                limit: toDs(key.limitMilliDs),
               }
             : null,
         },
-        limits: { maxCost: deps.config.defaultMaxCostMilliDs / milliPerDs },
+        limits: { maxCost: toDs(deps.config.defaultMaxCostMilliDs) },
       }
     },
 
@@ -58,7 +58,7 @@ function describeEntry(row: Awaited<ReturnType<typeof store.listEntries>>[number
     kind: row.kind,
     from: row.source,
     to: row.target,
-    amount: row.amount_milli_ds / milliPerDs,
+    amount: toDs(row.amount_milli_ds),
     at: row.at,
     workspaceId: isTold ? row.workspace_id : null,
     executionId: isTold ? row.execution_id : null,

@@ -3,8 +3,8 @@ import {
   consentRoutes,
   describeScope,
   type GrantMode,
-  milliPerDs,
   succeeded,
+  toDs,
 } from '@guildhall/contract'
 import { guessCode } from '../activation/activation.ts'
 import type { Deps } from '../deps.ts'
@@ -198,8 +198,8 @@ export function consentHandlers({ check, live, listRunning }: ConsentParts) {
           ...grants.map(({ scope, mode, expires_at }) => ({ scope, mode, expires_at })),
         ],
         budget: {
-          spent: own.spentMilliDs / milliPerDs,
-          limit: own.spendLimitMilliDs === null ? null : own.spendLimitMilliDs / milliPerDs,
+          spent: toDs(own.spentMilliDs),
+          limit: toDs(own.spendLimitMilliDs),
         },
         rate: { limit: max, windowSeconds },
         running: await listRunning(principal),

@@ -1,4 +1,4 @@
-import type { NewExecutionEvent } from '@guildhall/contract'
+import { type NewExecutionEvent, toDs } from '@guildhall/contract'
 import {
   conversationAbout,
   type Loop,
@@ -101,7 +101,7 @@ function recordsOfReply({ text, usage }: ModelReply, { costMilliDs }: Usage): Ne
   return [
     ...(text === '' ? [] : [message]),
     { type: 'span.model_request_end', payload: { usage: counted } },
-    { type: 'execution.cost', payload: { cost: costMilliDs / 1000 } },
+    { type: 'execution.cost', payload: { cost: toDs(costMilliDs) } },
   ]
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { inputBytes } from '@guildhall/contract'
+import { fromDs, inputBytes } from '@guildhall/contract'
 import { keepBundle, type StoredBundle } from '../artifacts/artifacts.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { StartedThrough } from '../operations/principal.ts'
@@ -70,7 +70,7 @@ export async function prepareExecution(
     source: wish.source ?? 'api',
     interface: wish.interface ?? 'api',
     input_text: wish.input,
-    max_cost_milli_ds: wish.maxCost === undefined ? null : Math.round(wish.maxCost * 1000),
+    max_cost_milli_ds: wish.maxCost === undefined ? null : fromDs(wish.maxCost),
     parent_execution_id: wish.parent?.execution_id ?? null,
     trace_id: traceId,
     workflow_run_id: wish.step?.runId ?? null,

@@ -1,3 +1,4 @@
+import { toDs } from '@guildhall/contract'
 import type { Actor } from '../activity/activity.ts'
 import { announceApprovals } from '../approvals/approvals.ts'
 import type { Deps } from '../deps.ts'
@@ -50,7 +51,7 @@ function announce(parts: ExecutionParts, { row, events, budgetRequest }: Changed
     type: status === 'completed' ? 'execution-completed' : 'execution-failed',
     ...facts,
     stopReason: row.stop_reason,
-    cost: row.cost_milli_ds / 1000,
+    cost: toDs(row.cost_milli_ds),
   })
 }
 

@@ -1,4 +1,4 @@
-import { milliPerDs, type StopReason } from '@guildhall/contract'
+import { fromDs, type StopReason, toDs } from '@guildhall/contract'
 import { type Actor, actorBehind, recordActivity } from '../activity/activity.ts'
 import { requestBudget } from '../approvals/approvals.ts'
 import { findRefusal, insufficientCredits, reserve, settle } from '../billing/billing.ts'
@@ -47,7 +47,7 @@ export function toWish(
   text: string,
   { ifBusy = 'reject', maxCost }: { ifBusy?: StartWish['ifBusy'] | undefined; maxCost?: number | undefined },
 ): StartWish {
-  const maxCostMilliDs = maxCost === undefined ? null : Math.round(maxCost * milliPerDs)
+  const maxCostMilliDs = maxCost === undefined ? null : fromDs(maxCost)
   const contents = [[{ type: 'text' as const, text }]]
   return { text, contents, ifBusy, maxCostMilliDs, through: startedThrough(principal) }
 }
@@ -121,7 +121,7 @@ async function tryStart(
   ])
   await noteInTrace(tx, started, 'running', 0)
   await tell(tx, started, actorOf(started), 'execution.started', {
-    reserved: started.reserved_milli_ds / milliPerDs,
+    reserved: toDs(started.reserved_milli_ds),
   })
   return { row: started, events }
 }

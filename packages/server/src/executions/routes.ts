@@ -1,4 +1,4 @@
-import { anySkill, type BodyOf, executionRoutes } from '@guildhall/contract'
+import { anySkill, type BodyOf, executionRoutes, toDs } from '@guildhall/contract'
 import { createOnce } from '../idempotency/idempotency.ts'
 import { bindRoutes, type Call } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
@@ -281,7 +281,7 @@ function describeItem(row: store.ExecutionItem) {
     status: row.status,
     stopReason: row.stop_reason,
     errorCode: row.error_code,
-    cost: row.cost_milli_ds / 1000,
+    cost: toDs(row.cost_milli_ds),
     source: row.source,
     interface: row.interface,
     inputText: row.input_text,

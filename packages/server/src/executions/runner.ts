@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
-import { executionTimeoutSeconds, type NewExecutionEvent } from '@guildhall/contract'
+import { executionTimeoutSeconds, type NewExecutionEvent, toDs } from '@guildhall/contract'
 import {
   type BundleFile,
   chooseForBundle,
@@ -219,7 +219,7 @@ export class Runner {
       workspaceId: row.workspace_id,
       executionId: row.execution_id,
       skillSlug: row.skill_slug,
-      cost: usage.costMilliDs / 1000,
+      cost: toDs(usage.costMilliDs),
     })
   }
 
@@ -345,7 +345,7 @@ function endingOf({ usage, summary, stopReason, code }: AgentOutcome): Ending {
     return { status: 'failed', stopReason, summary, ...(code === undefined ? {} : { code }) }
   }
   const { inputTokens, outputTokens, costMilliDs } = usage
-  const result = { summary, cost: costMilliDs / 1000, tokenUsage: { inputTokens, outputTokens } }
+  const result = { summary, cost: toDs(costMilliDs), tokenUsage: { inputTokens, outputTokens } }
   const events = [{ type: 'execution.result' as const, payload: result }]
   return { status: 'completed', stopReason, summary, events }
 }

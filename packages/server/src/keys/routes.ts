@@ -2,11 +2,12 @@ import {
   type ActivityType,
   accessOf,
   describeScope,
+  fromDs,
   fullAccess,
   type KeyWish,
   keyRoutes,
-  milliPerDs,
   succeeded,
+  toDs,
 } from '@guildhall/contract'
 import { type Actor, recordActivity } from '../activity/activity.ts'
 import type { Deps } from '../deps.ts'
@@ -86,7 +87,7 @@ export function keyHandlers(check: KeyCheck, { requireDeviceAuth, stopRunning }:
         const found = await store.findKey(tx, principal.userId, keyId)
         if (!found) throw new ApiError('NOT_FOUND')
         const { expires_at: expiresAt, spend_limit_milli_ds: limit } = found
-        const now = { expiresAt, spendLimit: limit === null ? null : limit / milliPerDs }
+        const now = { expiresAt, spendLimit: toDs(limit) }
         if (changed) await record(tx, principal, 'key.updated', found, now)
         return found
       })
@@ -198,7 +199,7 @@ function timeOrNull(value: string | null | undefined): string | null {
 }
 
 function milliDs(value: number | null | undefined): number | null {
-  return value === undefined || value === null ? null : Math.round(value * milliPerDs)
+  return value === undefined || value === null ? null : fromDs(value)
 }
 
 function describeKey(row: store.KeyRow) {
@@ -219,8 +220,8 @@ function describeKey(row: store.KeyRow) {
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     spend: {
-      total: row.spent_milli_ds / milliPerDs,
-      limit: row.spend_limit_milli_ds === null ? null : row.spend_limit_milli_ds / milliPerDs,
+      total: toDs(row.spent_milli_ds),
+      limit: toDs(row.spend_limit_milli_ds),
     },
   }
 }

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { limits as defaultLimits, type Limit, type LimitName } from '@guildhall/contract'
+import { limits as defaultLimits, fromDs, type Limit, type LimitName } from '@guildhall/contract'
 import { parseFetchAllow } from './address-rules.ts'
 import { type ModelConfig, parseModels } from './model-settings.ts'
 import { type Attempt, readSandbox, type SandboxSettings } from './sandbox-settings.ts'
@@ -196,7 +196,7 @@ const shippedCatalog = fileURLToPath(new URL('../../../../catalog', import.meta.
 
 function readDs(value: string): number {
   if (!/^\d+(\.\d{1,3})?$/.test(value)) throw new Error('must be an amount of Ds with at most three decimals')
-  return Math.round(Number(value) * 1000)
+  return fromDs(Number(value))
 }
 
 function readUrl(value: string): string {

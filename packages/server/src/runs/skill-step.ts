@@ -1,3 +1,4 @@
+import { toDs } from '@guildhall/contract'
 import type { RunCaller, SkillBegun } from '../engine/carrying.ts'
 import { beginStepExecution, readStepExecution } from '../executions/executions.ts'
 import { accessEnded, prepareToolInput, type StepCall, type StepOutcome } from '../graph/graph.ts'
@@ -69,7 +70,7 @@ export async function collectSkill(parts: RunParts, executionId: number): Promis
   const { execution_id, skill_slug, skill_name, status, stop_reason, error_code, cost_milli_ds } = row
   if (status === 'completed') {
     const text = blocks.flatMap((block) => (block.type === 'text' ? [String(block['text'])] : [])).join('\n')
-    const made = { text, outputBlocks: blocks, cost: cost_milli_ds / 1000 }
+    const made = { text, outputBlocks: blocks, cost: toDs(cost_milli_ds) }
     return succeeded({ executionId: execution_id, slug: skill_slug, skillName: skill_name, status, ...made })
   }
   if (error_code === accessEnded.code) return failed(accessEnded)

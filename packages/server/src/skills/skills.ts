@@ -1,4 +1,4 @@
-import { skillsPerWorkspace } from '@guildhall/contract'
+import { isSlug, skillsPerWorkspace } from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
 import {
   type Bundle,
@@ -119,8 +119,6 @@ export function contentOfRow(row: ContentRow): SkillContent {
   }
 }
 
-const slugPattern = /^[a-z0-9][a-z0-9-]{0,63}$/
-
 /**
  * Makes a version and with it the skill, if it is new. Everything becomes visible with the caller's transaction or
  * not at all. `stored` is the bundle when it was just written; one from the catalog is kept already.
@@ -133,7 +131,7 @@ export async function writeVersion(
   { stored, note = null }: { stored?: StoredBundle | undefined; note?: string | null },
 ) {
   const { workspaceId, userId } = principal
-  if (!slugPattern.test(slug)) {
+  if (!isSlug(slug)) {
     throw new ApiError('INVALID_INPUT', { message: 'slug: 1 to 64 lower-case letters, digits and hyphens' })
   }
   await requireFreeSlot(tx, workspaceId)

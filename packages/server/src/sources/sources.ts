@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { bundleLimits } from '@guildhall/contract'
+import { bundleLimits, isSlug } from '@guildhall/contract'
 import { type BundleFile, bundlePath, toBundle, unpack } from '../artifacts/artifacts.ts'
 import { ApiError } from '../operations/errors.ts'
 import {
@@ -33,7 +33,6 @@ const repositoryBytes = 10 * bundleLimits.bytes
 const longestZipBytes = bundleLimits.bytes + 1_000_000
 /** A branch, a tag or a whole commit hash: nothing that git would take for an option, a pattern or two refs. */
 const refPattern = /^(?!.*(?:\.\.|\/\/|\.lock(?:\/|$)))[A-Za-z0-9][\w.+/-]{0,199}(?<![./])$/
-const slugPattern = /^[a-z0-9][a-z0-9-]{0,63}$/
 const hashPattern = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
 /** Somewhere below, too, and in any case: git run beside it would take its settings from there. */
 const gitInternals = /(?:^|\/)(?:\.git|git~\d+)(?:\/|$)/i
@@ -148,7 +147,7 @@ export async function fetchRegistry(
   source: { registry: string; slug: string },
   signal: AbortSignal,
 ): Promise<FetchedBundle> {
-  if (!slugPattern.test(source.slug)) throw refusal('slug: must be lower-case letters, digits and hyphens')
+  if (!isSlug(source.slug)) throw refusal('slug: must be lower-case letters, digits and hyphens')
   const registry = source.registry.replace(/\/$/, '')
   if (/[?#]/.test(registry)) throw refusedSource()
   const address = `${registry}/api/v1/marketplace/skills/${source.slug}/bundle`

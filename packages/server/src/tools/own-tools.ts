@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { isSlug } from '@guildhall/contract'
 import type { Tool } from './tool.ts'
 
 const load = createRequire(import.meta.url)
@@ -24,7 +25,7 @@ function isTool(value: unknown): value is Tool {
   const { id, description, inputSchema, quick, run } = (value ?? {}) as Record<string, unknown>
   return (
     typeof id === 'string' &&
-    /^[a-z0-9][a-z0-9-]{0,63}$/.test(id) &&
+    isSlug(id) &&
     typeof description === 'string' &&
     typeof inputSchema === 'object' &&
     inputSchema !== null &&

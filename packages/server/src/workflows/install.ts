@@ -1,4 +1,10 @@
-import { type AnswerOf, type Route, reservedWorkflowSlugs, workflowsPerWorkspace } from '@guildhall/contract'
+import {
+  type AnswerOf,
+  isSlug,
+  type Route,
+  reservedWorkflowSlugs,
+  workflowsPerWorkspace,
+} from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
 import { keepBundle, type StoredBundle, storeFiles, toBundle } from '../artifacts/artifacts.ts'
 import { type IssueReport, listingOf } from '../graph/graph.ts'
@@ -95,10 +101,8 @@ export function firstMistake({ issues: [first] }: IssueReport): string {
   return `The definition cannot be installed. ${place}${first?.message ?? ''}`
 }
 
-const slugPattern = /^[a-z0-9][a-z0-9-]{0,63}$/
-
 function requireUsableSlug(slug: string): void {
-  if (!slugPattern.test(slug)) {
+  if (!isSlug(slug)) {
     throw new ApiError('INVALID_INPUT', { message: 'slug: 1 to 64 lower-case letters, digits and hyphens' })
   }
   if ((reservedWorkflowSlugs as readonly string[]).includes(slug)) {
