@@ -148,6 +148,25 @@ const known: [what: string, again: RegExp, home: string, planted: string][] = [
     'packages/contract/src/slug.ts',
     'if (!/^[a-z0-9][a-z0-9-]{0,63}$/.test(slug)) throw refusal()',
   ],
+  [
+    'in which states a run has ended',
+    /\['success', 'failed', 'canceled'/,
+    'packages/server/src/graph/snapshot.ts',
+    "const over = new Set(['success', 'failed', 'canceled', 'void'])",
+  ],
+  [
+    'where a record keeps its questions',
+    /\bmetadata\?\.waiting\b|\bwaiting: _/,
+    'packages/server/src/graph/records.ts',
+    'const waiting = record.metadata?.waiting ?? []',
+  ],
+  [
+    'how a definition names its workspace',
+    /'\$\{workspaceId\}'/,
+    'packages/server/src/graph/interpolate.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: definitions write it so
+    "const own = definition.replaceAll('${workspaceId}', workspaceId)",
+  ],
 ]
 
 test.each(known)('%s stands in one place', (_, again, home, planted) => {

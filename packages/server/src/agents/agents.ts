@@ -1,4 +1,5 @@
 import { isSlug } from '@guildhall/contract'
+import { agentSlugOf } from '../graph/graph.ts'
 import type { Db } from '../platform/database.ts'
 import * as store from './store.ts'
 
@@ -48,10 +49,8 @@ export async function listAgentSlugs(db: Db, workspaceId: string): Promise<reado
 }
 
 function slugOf(workspaceId: string, agentIdOrSlug: string): string | undefined {
-  const text = decoded(agentIdOrSlug)
-  const own = `${workspaceId}:`
-  const slug = text.startsWith(own) ? text.slice(own.length) : text
-  return isSlug(slug) ? slug : undefined
+  const slug = agentSlugOf(decoded(agentIdOrSlug), workspaceId)
+  return slug !== undefined && isSlug(slug) ? slug : undefined
 }
 
 /** Some clients encode the colon once more than the path needs. */

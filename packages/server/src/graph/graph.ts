@@ -9,6 +9,7 @@ export type {
   StepChange,
   StepOutcome,
 } from './durable.ts'
+export { agentSlugOf } from './entries/agent.ts'
 export {
   accessEnded,
   type Failure,
@@ -23,7 +24,7 @@ export { isNestedWithin, jsonBytes } from './json.ts'
 export { defaultRunLimits, type RunLimits } from './limits.ts'
 export { listingOf } from './listing.ts'
 export type { References } from './reading.ts'
-export type { Answer, StepRecord, Suspension } from './records.ts'
+export { type Answer, abandoned, questionsOf, type StepRecord, type Suspension } from './records.ts'
 export type { RequestContext } from './reference.ts'
 export { planRerun, type Reuse } from './rerun.ts'
 export type { Launch } from './run.ts'
@@ -31,6 +32,7 @@ export { type RunEnd, runGraph } from './run-graph.ts'
 export { validateValue } from './schema-value.ts'
 export {
   findSuspension,
+  hasRunEnded,
   type RunStatus,
   snapshotOf,
   stepsOf,

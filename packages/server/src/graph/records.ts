@@ -64,15 +64,20 @@ export function settled(record: StepRecord, result: StepResult): StepRecord {
   }
 }
 
+/** What the step asks people now. */
+export function questionsOf({ metadata }: StepRecord): readonly Suspension[] {
+  return metadata?.waiting ?? []
+}
+
 /** The record while the step waits for a person. */
 export function asking(record: StepRecord, suspension: Suspension): StepRecord {
-  const waiting = [...(record.metadata?.waiting ?? []), suspension].sort((a, b) => a.index - b.index)
+  const waiting = [...questionsOf(record), suspension].sort((a, b) => a.index - b.index)
   return withQuestions(record, waiting)
 }
 
 /** The record after an answer; other items of a foreach may still wait. */
 export function answered(record: StepRecord, key: string, answer: Answer): StepRecord {
-  const waiting = (record.metadata?.waiting ?? []).filter((suspension) => suspension.key !== key)
+  const waiting = questionsOf(record).filter((suspension) => suspension.key !== key)
   return { ...withQuestions(record, waiting), resumePayload: answer.data, resumedAt: answer.at }
 }
 
@@ -91,9 +96,12 @@ function withQuestions(record: StepRecord, waiting: readonly Suspension[]): Step
 
 const open: ReadonlySet<StepStatus> = new Set(['running', 'waiting', 'suspended'])
 
-/** What a run leaves open when it ends reads as canceled: nobody is asked any more. */
+/**
+ * What a run leaves open when it ends reads as canceled: nobody is asked any more. Undefined for what had ended. Whoever
+ * ends the run may have another clock than the step had.
+ */
 export function abandoned(record: StepRecord, at: number): StepRecord | undefined {
   if (!open.has(record.status)) return undefined
   const { status: _status, ...rest } = withQuestions(record, [])
-  return { ...rest, status: 'canceled', endedAt: at }
+  return { ...rest, status: 'canceled', endedAt: Math.max(record.startedAt, at) }
 }

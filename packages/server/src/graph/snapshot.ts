@@ -1,9 +1,16 @@
 import type { Workflow } from './compile.ts'
 import type { RunError } from './failure.ts'
 import type { JsonRecord } from './json.ts'
-import type { StepRecord, StepStatus, Suspension } from './records.ts'
+import { questionsOf, type StepRecord, type StepStatus, type Suspension } from './records.ts'
 
 export type RunStatus = 'running' | 'suspended' | 'success' | 'failed' | 'canceled'
+
+const ended: ReadonlySet<string> = new Set<RunStatus>(['success', 'failed', 'canceled'])
+
+/** Whether nothing more happens in a run; whoever carries it may know further states before these. */
+export function hasRunEnded(status: string): boolean {
+  return ended.has(status)
+}
 
 /** A run as it is shown; everything but status and end follows from the records of its steps. */
 export interface RunView {
@@ -77,7 +84,10 @@ const unsettled: ReadonlySet<StepStatus> = new Set(['running', 'waiting'])
 export function suspensionsOf(workflow: Workflow, records: ReadonlyMap<string, StepRecord>): Suspension[] {
   return workflow.entries
     .flatMap(({ steps }) => steps)
-    .flatMap(({ stepId }) => records.get(stepId)?.metadata?.waiting ?? [])
+    .flatMap(({ stepId }) => {
+      const record = records.get(stepId)
+      return record ? questionsOf(record) : []
+    })
 }
 
 /**

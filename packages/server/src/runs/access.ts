@@ -1,4 +1,4 @@
-import { accessEnded, type StepOutcome } from '../graph/graph.ts'
+import { accessEnded, hasRunEnded, type StepOutcome } from '../graph/graph.ts'
 import type { Database } from '../platform/database.ts'
 import { listAccess, type RunAccessRow } from './access-store.ts'
 import { failed } from './perform-step.ts'
@@ -8,8 +8,6 @@ interface Asked {
   done(row: RunAccessRow | undefined): void
   failed(error: unknown): void
 }
-
-const over: ReadonlySet<RunAccessRow['status']> = new Set(['success', 'failed', 'canceled', 'void'])
 
 /**
  * Whether anything more may be done for a run, asked before every step and never remembered: whoever launched it may
@@ -34,7 +32,8 @@ export class RunAccess {
       this.#isAsking = true
       setImmediate(() => void this.#askAll())
     })
-    if (!row || over.has(row.status)) return { refusal: { kind: 'canceled', at: Date.now() } }
+    if (!row || row.status === 'void' || hasRunEnded(row.status))
+      return { refusal: { kind: 'canceled', at: Date.now() } }
     return row.may_act ? { oauthGrantId: row.oauth_grant_id } : { refusal: failed(accessEnded) }
   }
 

@@ -1,7 +1,7 @@
 import { type Actor, recordActivity } from '../activity/activity.ts'
 import { announceApprovals, dropQuestions } from '../approvals/approvals.ts'
 import { interruptExecutionsOfRun } from '../executions/executions.ts'
-import type { StepRecord } from '../graph/graph.ts'
+import { abandoned, type StepRecord } from '../graph/graph.ts'
 import type { Tx } from '../platform/database.ts'
 import { announceRun } from './announce.ts'
 import { handOver } from './queue.ts'
@@ -30,7 +30,7 @@ export async function cancelRun(
     await recordActivity(tx, by, { type: 'workflow.canceled', workspaceId, details: { runId, workflowId } })
     const endedAt = Date.parse(canceled.ended_at ?? canceled.updated_at)
     for (const step of await store.listSteps(tx, runId)) {
-      const record = canceledRecord(step.record as StepRecord, endedAt)
+      const record = abandoned(step.record as StepRecord, endedAt)
       if (record) await store.updateLastRecord(tx, step, record)
     }
     return { row: canceled, dropped: await dropQuestions(tx, runId) }
@@ -75,19 +75,4 @@ async function interruptSkills(parts: RunParts, { run_id }: Leaving): Promise<vo
 function notYet({ logger }: RunParts, runId: string) {
   return (error: unknown) =>
     logger.debug({ err: error, run: runId }, 'a canceled run was not stopped everywhere yet')
-}
-
-/** What was open is canceled, and nobody is asked any more; undefined for what had ended. */
-function canceledRecord(record: StepRecord, endedAt: number): StepRecord | undefined {
-  if (record.status !== 'running' && record.status !== 'waiting' && record.status !== 'suspended')
-    return undefined
-  const { suspendPayload: _payload, suspendedAt: _at, metadata, ...rest } = record
-  const { waiting: _waiting, ...kept } = metadata ?? {}
-  const { startedAt } = record
-  return {
-    ...rest,
-    status: 'canceled',
-    endedAt: Math.max(startedAt, endedAt),
-    ...(Object.keys(kept).length > 0 && { metadata: kept }),
-  }
 }

@@ -2,6 +2,7 @@ import type { OpenRun, RunCaller, RunRecords, StepWork } from '../engine/carryin
 import { interruptExecution } from '../executions/executions.ts'
 import {
   defaultRunLimits,
+  hasRunEnded,
   type RequestContext,
   type Reuse,
   type RunLimits,
@@ -12,7 +13,7 @@ import { executeSkillTool } from '../tools/tools.ts'
 import { RunAccess } from './access.ts'
 import { announceRun, runChannel } from './announce.ts'
 import * as carryStore from './carry-store.ts'
-import { endedStates, OpenedAgain } from './opened-again.ts'
+import { OpenedAgain } from './opened-again.ts'
 import { performStep, withTimeout } from './perform-step.ts'
 import { handOver } from './queue.ts'
 import { RunOpener } from './run-opener.ts'
@@ -137,6 +138,6 @@ function describe(row: carryStore.OpenedRow, limits: RunLimits): Omit<OpenRun, '
     launch: { runId, inputs: row.inputs, launchedAt, requestContext, limits },
     ...(reuse !== null && { reuse: reuse as Reuse }),
     caller: { workspaceId, userId, apiKeyId },
-    isOver: endedStates.has(row.status),
+    isOver: hasRunEnded(row.status),
   }
 }

@@ -1,6 +1,5 @@
+import { hasRunEnded } from '../graph/graph.ts'
 import type { WorkflowRunStatus } from '../platform/tables.ts'
-
-export const endedStates: ReadonlySet<WorkflowRunStatus> = new Set(['success', 'failed', 'canceled'])
 
 /**
  * A run was opened again since: what this opening has to say is not the run's any more. Whoever is still asked by the
@@ -14,6 +13,6 @@ export class OpenedAgain extends Error {
 
   /** Throws when this is not the last opening. Of a run that has ended nothing more is to be told. */
   static refuse(row: { run_id: string; opened: number; status: WorkflowRunStatus }, opened: number): void {
-    if (row.opened !== opened && !endedStates.has(row.status)) throw new OpenedAgain(row.run_id)
+    if (row.opened !== opened && !hasRunEnded(row.status)) throw new OpenedAgain(row.run_id)
   }
 }

@@ -1,5 +1,5 @@
 import { workflowRunRoutes } from '@guildhall/contract'
-import { planRerun, type Reuse, type StepRecord, toolOf, type Workflow } from '../graph/graph.ts'
+import { hasRunEnded, planRerun, type Reuse, type StepRecord, toolOf, type Workflow } from '../graph/graph.ts'
 import { createAtOnce } from '../idempotency/idempotency.ts'
 import type { Handlers } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
@@ -12,8 +12,6 @@ import * as store from './store.ts'
 const { rerunWorkflowRun } = workflowRunRoutes
 export const rerunRoutes = { rerunWorkflowRun }
 
-const hasEnded: ReadonlySet<store.RunRow['status']> = new Set(['success', 'failed', 'canceled'])
-
 /** A run of an earlier run's definition, which may be another one than is installed now. */
 export function rerunHandlers(parts: RunParts): Handlers<typeof rerunRoutes> {
   return {
@@ -21,7 +19,7 @@ export function rerunHandlers(parts: RunParts): Handlers<typeof rerunRoutes> {
       const { principal, params, body } = call
       const row = await requireRun(parts, principal, params.runId)
       const { status, workspace_id: workspaceId } = row
-      if (!hasEnded.has(status)) {
+      if (!hasRunEnded(status)) {
         const message = `This run is ${status}; cancel it, or wait for its end, and rerun it then`
         throw new ApiError('CONFLICT', { message, details: { status } })
       }

@@ -1,5 +1,5 @@
 import { announceApprovals, dropQuestions, recordQuestions } from '../approvals/approvals.ts'
-import type { StepRecord } from '../graph/graph.ts'
+import { questionsOf, type StepRecord } from '../graph/graph.ts'
 import type { Tx } from '../platform/database.ts'
 import { listAskingSteps } from './read-store.ts'
 import type { RunParts } from './run-parts.ts'
@@ -26,7 +26,7 @@ export async function settleWithin(tx: Tx, runId: string): Promise<Settled | und
   if (!run) return undefined
   const { workspace_id: workspaceId, user_id: userId, api_key_id: apiKeyId, workflow_id: workflowId } = run
   const steps = run.status === 'suspended' ? await listAskingSteps(tx, runId) : []
-  const waiting = steps.flatMap(({ record }) => (record as StepRecord).metadata?.waiting ?? [])
+  const waiting = steps.flatMap(({ record }) => questionsOf(record as StepRecord))
   const questions = waiting.map(({ stepId, index, key, payload }) => ({
     workflowId,
     stepId,

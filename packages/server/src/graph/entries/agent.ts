@@ -65,11 +65,15 @@ function agentStep(stepId: string, position: readonly number[], target: StepTarg
 }
 
 /** `{workspace}:{slug}` of this workspace or the bare slug; another workspace's agent looks like none at all. */
-function slugOf(agentId: string, { workspaceId, references }: Reading): string | undefined {
+export function agentSlugOf(agentId: string, workspaceId: string): string | undefined {
   const own = `${workspaceId}:`
   const slug = agentId.startsWith(own) ? agentId.slice(own.length) : agentId
-  if (slug === '' || slug.includes(':')) return undefined
-  return !references || references.hasAgent(slug) ? slug : undefined
+  return slug === '' || slug.includes(':') ? undefined : slug
+}
+
+function slugOf(agentId: string, { workspaceId, references }: Reading): string | undefined {
+  const slug = agentSlugOf(agentId, workspaceId)
+  return slug === undefined || !references || references.hasAgent(slug) ? slug : undefined
 }
 
 function cannotPrompt(input: Shape): boolean {
