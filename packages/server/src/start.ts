@@ -1,6 +1,7 @@
 import { type Config, readConfig } from './platform/config.ts'
 import { createLogger, type Logger } from './platform/logger.ts'
 import { missingMigrations } from './platform/migrate.ts'
+import { retry } from './platform/retry.ts'
 
 /** What both roles do first: read the configuration and refuse to run on a database they do not know. */
 export async function startProcess(): Promise<{ config: Config; logger: Logger }> {
@@ -24,12 +25,11 @@ export async function startProcess(): Promise<{ config: Config; logger: Logger }
 
 /** A process manager starts things in any order; an absent database at start is waited for, not died of. */
 async function waitForDatabase(url: string, logger: Logger): Promise<string[]> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await missingMigrations(url)
-    } catch (error) {
-      if (attempt % 20 === 0) logger.warn({ err: error }, 'waiting for PostgreSQL')
-      await new Promise((resolve) => setTimeout(resolve, 250))
-    }
-  }
+  return retry(
+    () => missingMigrations(url),
+    (error, failures) => {
+      if (failures % 20 === 1) logger.warn({ err: error }, 'waiting for PostgreSQL')
+      return 250
+    },
+  )
 }

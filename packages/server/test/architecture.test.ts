@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { findBodySpreads } from './support/body-spreads.ts'
 import { findUsers } from './support/callers.ts'
+import { findRetryLoops } from './support/retry-loops.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
@@ -176,6 +177,16 @@ test.each(known)('%s stands in one place', (_, again, home, planted) => {
     .filter((source) => isKnownIn(readFileSync(join(root, source), 'utf8')))
   expect(places).toEqual([home])
   expect(isKnownIn(planted)).toBe(true)
+})
+
+test('what fails is tried again by platform/retry.ts alone', () => {
+  const loops = sourcesBelow('packages/server/src').flatMap((source) =>
+    findRetryLoops(source, readFileSync(join(root, source), 'utf8')),
+  )
+  expect(loops).toEqual([expect.stringMatching(/^packages\/server\/src\/platform\/retry\.ts:/)])
+  const planted =
+    'for (;;) { try { return await ask() } catch { await new Promise((go) => setTimeout(go, 250)) } }'
+  expect(findRetryLoops('planted.ts', `async function f() { ${planted} }`)).toEqual(['planted.ts:1'])
 })
 
 test('a model is called in loop/ and nowhere else, by whatever name it goes', () => {

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Deps } from '../deps.ts'
+import { retry } from '../platform/retry.ts'
 import { readSkillsFolder } from './skills-folder.ts'
 import { type SyncReport, syncCatalog } from './sync.ts'
 
@@ -29,16 +30,19 @@ export async function offerShippedCatalog(deps: Parts): Promise<void> {
 
 async function keepTrying(deps: Parts): Promise<void> {
   const { logger, stopping } = deps
-  for (let retryMs = firstRetryMs; !stopping.aborted; retryMs = Math.min(2 * retryMs, longestRetryMs)) {
-    try {
-      const { skipped, ...report } = await syncShippedCatalog(deps)
-      logger.info(report, 'the shipped skills are in the catalog')
-      if (skipped.length > 0) logger.warn({ skipped }, 'shipped skills that did not go into the catalog')
-      return
-    } catch (error) {
-      if (stopping.aborted) return
-      logger.warn({ err: error, retryMs }, 'the shipped skills could not be brought into the catalog yet')
-      await setTimeout(retryMs, undefined, { ref: false, signal: stopping }).catch(() => {})
-    }
+  const bring = async () => {
+    if (stopping.aborted) return
+    const { skipped, ...report } = await syncShippedCatalog(deps)
+    logger.info(report, 'the shipped skills are in the catalog')
+    if (skipped.length > 0) logger.warn({ skipped }, 'shipped skills that did not go into the catalog')
   }
+  const pauseAfter = (error: unknown, failures: number) => {
+    if (stopping.aborted) return undefined
+    const retryMs = Math.min(firstRetryMs * 2 ** (failures - 1), longestRetryMs)
+    logger.warn({ err: error, retryMs }, 'the shipped skills could not be brought into the catalog yet')
+    return retryMs
+  }
+  await retry(bring, pauseAfter, stopping).catch((error) => {
+    if (!stopping.aborted) throw error
+  })
 }

@@ -1,6 +1,7 @@
 import { type Database, isPassing } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { RedisLink } from '../platform/redis.ts'
+import { retry } from '../platform/retry.ts'
 import { type DeltaNews, deltaFrame, type EventNews, type EventRow, newsOf } from './event-frames.ts'
 import { type NewEvent, publishNews } from './event-log.ts'
 import { findBatch, insertEventsFenced } from './event-store.ts'
@@ -107,20 +108,16 @@ export class EventWriter {
     const batch = this.#attempt * batchesPerAttempt + ++this.#batch
     const fence = { executionRowId: this.#executionRowId, attempt: this.#attempt, batch }
     const columns = { types: events.map(({ type }) => type), payloads: events.map(({ payload }) => payload) }
-    while (!this.lost.aborted) {
-      try {
-        const base = await insertEventsFenced(database, fence, columns)
-        if (base !== undefined) return base
-        const last = await findBatch(database, this.#executionRowId, batch)
-        if (last === undefined) this.#giveUp(new Error('another attempt has the execution, or it has ended'))
-        else publishNews(this.#parts.redis, this.#executionRowId, pointer(last))
-        return undefined
-      } catch (error) {
-        if (!isPassing(error)) throw error
-        await new Promise((resolve) => setTimeout(resolve, retryAfterMs))
-      }
+    const write = async () => {
+      if (this.lost.aborted) return undefined
+      const base = await insertEventsFenced(database, fence, columns)
+      if (base !== undefined) return base
+      const last = await findBatch(database, this.#executionRowId, batch)
+      if (last === undefined) this.#giveUp(new Error('another attempt has the execution, or it has ended'))
+      else publishNews(this.#parts.redis, this.#executionRowId, pointer(last))
+      return undefined
     }
-    return undefined
+    return retry(write, (error) => (isPassing(error) ? retryAfterMs : undefined))
   }
 
   #publish(batch: readonly Entry[], base: number): void {

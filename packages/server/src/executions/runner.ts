@@ -17,6 +17,7 @@ import type { Deps } from '../deps.ts'
 import type { Usage } from '../loop/loop.ts'
 import { findProviderKey, ModelError, type Models } from '../models/models.ts'
 import { isPassing } from '../platform/database.ts'
+import { retry } from '../platform/retry.ts'
 import type { Sandbox, SandboxDriver } from '../sandbox/sandbox.ts'
 import { type AgentOutcome, runAgent } from './agent-loop.ts'
 import { EventWriter, LogFault } from './event-writer.ts'
@@ -125,18 +126,15 @@ export class Runner {
   /** While the database is away, or the row is held, there is nothing better to do than to wait. */
   async #persist(write: () => Promise<unknown>, row: store.ExecutionRow): Promise<void> {
     const begun = performance.now()
-    for (let refusals = 0; ; ) {
-      try {
-        await write()
-        return
-      } catch (error) {
+    let refusals = 0
+    try {
+      await retry(write, (error) => {
         if (!isPassing(error)) refusals++
-        if (refusals === mostRefusals || performance.now() - begun > withoutDatabaseMs) {
-          this.#parts.logger.error({ err: error, execution: row.execution_id }, 'the end was not recorded')
-          return
-        }
-        await new Promise((resolve) => setTimeout(resolve, tryAgainMs))
-      }
+        const isEnough = refusals === mostRefusals || performance.now() - begun > withoutDatabaseMs
+        return isEnough ? undefined : tryAgainMs
+      })
+    } catch (error) {
+      this.#parts.logger.error({ err: error, execution: row.execution_id }, 'the end was not recorded')
     }
   }
 
@@ -307,32 +305,24 @@ const nothing = { amountMilliDs: 0, limitedBy: 'max_cost' } as const
 const tryAgainMs = 250
 
 /** A run does not end because the database was away for a moment, but when the signal says so: with its lease. */
-async function patiently<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await ask()
-    } catch (error) {
-      if (signal.aborted || !isPassing(error)) throw error
-      await new Promise((resolve) => setTimeout(resolve, tryAgainMs))
-    }
-  }
+function patiently<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+  return retry(ask, (error) => (signal.aborted || !isPassing(error) ? undefined : tryAgainMs))
 }
 
 const persistMs = 15_000
 const persistPauseMs = 500
 
 /** What is done is not given up for a fault that may pass; after a while it is, as a fault of ours. */
-async function persistently<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+function persistently<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + persistMs
-  for (;;) {
-    try {
-      return await patiently(signal, act)
-    } catch (error) {
-      if (signal.aborted || isQuotaExceeded(error)) throw error
+  return retry(
+    () => patiently(signal, act),
+    (error) => {
+      if (signal.aborted || isQuotaExceeded(error)) return undefined
       if (performance.now() > deadline) throw new StorageFault(error)
-      await new Promise((resolve) => setTimeout(resolve, persistPauseMs))
-    }
-  }
+      return persistPauseMs
+    },
+  )
 }
 
 interface Material {

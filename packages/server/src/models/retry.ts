@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { retry } from '../platform/retry.ts'
 import { type ModelError, modelErrorOf } from './failure.ts'
 
 export interface RetryPolicy {
@@ -33,17 +33,14 @@ export async function withRetries<T>(
   work: () => Promise<T>,
   beforeRetry: (failure: ModelError, attempt: number, retryInMs: number) => boolean,
 ): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work()
-    } catch (error) {
-      signal.throwIfAborted()
-      const failure = modelErrorOf(error)
-      if (!failure) throw error
-      const waitMs = delayMs(policy, attempt, failure.retryAfterMs)
-      if (!failure.retryable || attempt >= policy.attempts || waitMs === undefined) throw failure
-      if (!beforeRetry(failure, attempt, waitMs)) throw failure
-      await sleep(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted())
-    }
+  const pauseAfter = (error: unknown, attempt: number) => {
+    signal.throwIfAborted()
+    const failure = modelErrorOf(error)
+    if (!failure) return undefined
+    const waitMs = delayMs(policy, attempt, failure.retryAfterMs)
+    if (!failure.retryable || attempt >= policy.attempts || waitMs === undefined) throw failure
+    if (!beforeRetry(failure, attempt, waitMs)) throw failure
+    return waitMs
   }
+  return retry(work, pauseAfter, signal)
 }

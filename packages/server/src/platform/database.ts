@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
 import type { Logger } from './logger.ts'
+import { retry } from './retry.ts'
 import type { Tables } from './tables.ts'
 
 /** What a store works on: the pool, or a transaction under way. */
@@ -132,13 +133,10 @@ export class Database {
         await sql`select set_config('lock_timeout', ${String(lockWithinMs)}, true)`.execute(tx)
       return work(tx)
     }
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.db.transaction().execute(bounded)
-      } catch (error) {
-        if (attempt === 4 || !retryableStates.has(stateOf(error))) throw error
-      }
-    }
+    return retry(
+      () => this.db.transaction().execute(bounded),
+      (error, failures) => (failures === 4 || !retryableStates.has(stateOf(error)) ? undefined : 0),
+    )
   }
 
   async close(): Promise<void> {

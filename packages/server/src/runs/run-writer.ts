@@ -1,7 +1,7 @@
-import { setTimeout } from 'node:timers/promises'
 import type { StepWrite } from '../engine/carrying.ts'
 import type { RunStatus } from '../graph/graph.ts'
 import { type Database, isPassing } from '../platform/database.ts'
+import { retry } from '../platform/retry.ts'
 import { listExisting, type WriteRow, type WrittenRow, writeRunsStatement } from './carry-store.ts'
 import { OpenedAgain } from './opened-again.ts'
 import { RunBatches } from './run-batches.ts'
@@ -72,15 +72,14 @@ export class RunWriter {
   }
 
   async #send(values: unknown[]): Promise<WriteRow[]> {
-    for (let refusals = 0, pauseMs = 20; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-      try {
-        return await this.#database.hot<WriteRow>(writeRunsStatement, values)
-      } catch (error) {
+    let refusals = 0
+    return retry(
+      () => this.#database.hot<WriteRow>(writeRunsStatement, values),
+      (error, failures) => {
         if (!isPassing(error)) refusals++
-        if (refusals === mostRefusals) throw error
-        await setTimeout(pauseMs)
-      }
-    }
+        return refusals === mostRefusals ? undefined : Math.min(20 * 2 ** (failures - 1), longestPauseMs)
+      },
+    )
   }
 }
 
