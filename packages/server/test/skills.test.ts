@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Person } from '../../../test/support/caller.ts'
 import { createDatabase, type House, openHouse } from './support/house.ts'
@@ -156,4 +159,25 @@ test('hidden characters and links in instructions are pointed out', async () => 
     expect.arrayContaining(['HIDDEN_UNICODE', 'LINK_OUT']),
   )
   expect((await get('/skills/odd')).body.warnings).toEqual(body.warnings)
+})
+
+test('a skill cannot be run while it is on its way from a slow store', async () => {
+  const artifactId = await newArtifact(skillText('', 'Come slowly.'))
+  const { checksum } = (await get(`/artifacts/${artifactId}`)).body.files[0]
+  const { storage } = house.deps.config
+  if (storage.kind !== 'directory') throw new Error('this store is a folder')
+  const blob = join(storage.path, 'blobs', checksum.slice(0, 2), checksum)
+  const bytes = await readFile(blob)
+  await rm(blob)
+  // Whoever opens it waits until somebody writes.
+  execFileSync('mkfifo', [blob])
+  const installing = post('/skills/slow/install', { artifactId })
+  const run = async () => (await post('/skills/slow/run', { input: 'Go.' })).status
+  try {
+    await expect.poll(run, { timeout: 5000 }).toBe(409)
+  } finally {
+    await writeFile(blob, bytes)
+  }
+  expect((await installing).status).toBe(200)
+  expect(await run()).not.toBe(409)
 })

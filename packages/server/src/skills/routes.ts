@@ -77,7 +77,8 @@ export function skillHandlers({ live, installWorkflow }: SkillParts) {
         })
       }
       const { db } = deps.database
-      const isFetched = body.registry !== undefined
+      // From another registry, or from a store that may be as slow; what the catalog offers is in the database.
+      const isFetched = body.registry !== undefined || body.artifactId !== undefined
       const answer = isFetched
         ? await whileFetching(db, principal.workspaceId, params.slug, bring)
         : await bring()
