@@ -45,14 +45,32 @@ describe('a credential', () => {
     verifies('auth:convention:either-header')
     const person = await newPerson()
     const key = await newKey(person)
-    const [byKey, bySession] = [
-      await key.get<Workspace[]>('/workspaces'),
-      await person.get<Workspace[]>('/workspaces'),
+    const calls: [method: string, path: string, body?: object][] = [
+      ['GET', '/workspaces'],
+      ['GET', '/skills?limit=1'],
+      ['GET', '/executions'],
+      ['GET', '/workflows/runs'],
+      ['GET', '/profile'],
+      ['POST', '/workflows/validate', { id: 'x' }],
+      ['POST', '/agents', { slug: 'either' }],
+      ['PATCH', '/agents/either', { name: 'Either' }],
+      ['DELETE', '/agents/either'],
     ]
-    expect([byKey.status, bySession.status]).toEqual([200, 200])
-    const [keyItem, sessionItem] = [byKey.body[0] ?? {}, bySession.body[0] ?? {}]
-    expect(Object.keys(keyItem).length).toBeGreaterThan(0)
-    expect(Object.keys(keyItem).sort()).toEqual(Object.keys(sessionItem).sort())
+    const shapesOf = async (caller: Caller) => {
+      const shapes = []
+      for (const [method, path, body] of calls) {
+        const answer = await caller.send<object | object[]>(method, path, body ? { body } : {})
+        const shown = Array.isArray(answer.body) ? (answer.body[0] ?? {}) : answer.body
+        shapes.push({ method, path, status: answer.status, members: Object.keys(shown).sort() })
+      }
+      return shapes
+    }
+    const byKey = await shapesOf(key)
+    expect(byKey).toEqual(await shapesOf(person))
+    for (const { path, status, members } of byKey) {
+      expect([200, 201], path).toContain(status)
+      expect(members.length, path).toBeGreaterThan(0)
+    }
   })
 
   test('that is a key counts in x-api-key only', async () => {

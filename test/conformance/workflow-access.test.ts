@@ -14,12 +14,14 @@ import {
   newSkillArtifact,
   prepare,
   quick,
+  readLog,
   runThrough,
   type Started,
   script,
   statusOf,
 } from './support/executions.ts'
 import { expectRefusal } from './support/shapes.ts'
+import { someCatalogSlug } from './support/skills.ts'
 import {
   echo,
   flow,
@@ -186,10 +188,22 @@ test('a key reads the outputs of what it has started itself', async () => {
 
 test('any active key may read what its workspace has', async () => {
   verifies('auth:scope:reads-any-active-key')
-  const key = await newKey(await newPerson(), { scopes: ['profile:read'] })
-  for (const path of ['/skills', '/marketplace/skills', '/workflows', '/workflows/runs', '/executions']) {
-    expect((await key.get(path)).status, path).toBe(200)
+  const person = await newPerson()
+  await installSkill(person)
+  await mustInstall(person, flow([echo]))
+  const runId = await mustLaunch(person, { text: 'a' })
+  const executionId = await prepare(person)
+  await cancel(person, executionId)
+  const key = await newKey(person, { scopes: ['profile:read'] })
+  const paths = {
+    skills: ['', `/${errand}`, `/${errand}/versions`],
+    'marketplace/skills': ['', '/categories', `/${await someCatalogSlug()}`],
+    workflows: ['', '/flow', '/definitions', '/queue', '/runs', `/runs/${runId}`],
+    executions: ['', `/${executionId}/status`, `/${executionId}/stream-token`],
   }
+  for (const [start, ends] of Object.entries(paths))
+    for (const end of ends) expect((await key.get(`/${start}${end}`)).status, start + end).toBe(200)
+  expect((await readLog(key, executionId)).length).toBeGreaterThan(0)
 })
 
 test('no start takes more than 100 KB', async () => {

@@ -20,7 +20,7 @@ export const auth = [
     id: 'auth:convention:either-header',
     area: 'auth',
     line: 296,
-    rule: 'A route not reserved to sessions takes x-api-key or x-auth-token: GET /workspaces answers both with 200 and items of the same shape.',
+    rule: 'A route not reserved to sessions or to keys takes x-api-key or x-auth-token: reads and writes answer both with the same status and a body of the same shape.',
     kind: 'security',
   },
   {
@@ -110,7 +110,7 @@ export const auth = [
     id: 'auth:scope:reads-any-active-key',
     area: 'auth',
     line: 439,
-    rule: 'A key holding profile:read alone gets 200 on GET /skills, /marketplace/skills, /workflows, /workflows/runs and /executions: these reads ask for no scope.',
+    rule: 'A key holding profile:read alone gets 200 on the lists and the items of the library, the catalog, workflows, runs, their queue and executions, also on those of others in its workspace, and reads the stream of an execution: these reads ask for no scope.',
     kind: 'security',
     decided: true,
   },
