@@ -165,12 +165,27 @@ module.exports = {
       ['ai', '@ai-sdk/[^/]+'],
       `${server}/models/`,
     ),
+    only('mime-in-executions', 'Kinds of files only in executions/', ['mime'], `${server}/executions/`),
+    only(
+      'canonical-json-in-passkeys',
+      'What is signed only in passkeys/',
+      ['canonicalize'],
+      `${server}/passkeys/`,
+    ),
+    only(
+      'lru-cache-for-what-is-compiled',
+      'It believes for ever what has no age: never for credentials',
+      ['lru-cache'],
+      `${server}/(graph|runs)/`,
+    ),
     only('restate-in-engine', 'The Restate SDK only in engine/', ['@restatedev/[^/]+'], `${server}/engine/`),
     ...direction,
     ...doors,
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
+    // They are checked where they are installed.
+    exclude: { path: '^bench/peers/' },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
     enhancedResolveOptions: {

@@ -1,10 +1,16 @@
+import { existsSync } from 'node:fs'
 import { defineConfig } from 'vitest/config'
 
 /**
  * unit: pure files, beside their source. server: the server's parts against real PostgreSQL, Redis and Restate.
  * conformance: the specification over HTTP against a running stack. system: whole stacks, with faults and races.
  * e2e: a real browser against a whole stack. catalog: the skills that ship with the marketplace, run for real.
+ * peers: the workflow language against another implementation, where that is installed (`npm run test:peers`).
  */
+const peers = existsSync('bench/peers/node_modules')
+  ? [{ test: { name: 'peers', include: ['bench/peers/*.test.ts'] } }]
+  : []
+
 export default defineConfig({
   test: {
     // Two cores: files of one project that start servers run one after the other.
@@ -48,6 +54,7 @@ export default defineConfig({
           hookTimeout: 60_000,
         },
       },
+      ...peers,
       { test: { name: 'catalog', include: ['test/catalog/**/*.test.ts'], testTimeout: 60_000 } },
       {
         test: {

@@ -1,8 +1,8 @@
 import { Agent, request } from 'node:http'
-import { DBOSClient } from '@dbos-inc/dbos-sdk'
 import pg from 'pg'
 import { startStack } from '../stack/start.ts'
 import { figuresOnly, readNumbers } from './options.ts'
+import { connectDbos, type Peer } from './peer.ts'
 import { type Program, startProgram } from './program.ts'
 
 /**
@@ -15,8 +15,6 @@ const { rounds, runs: runsPerRound, clients } = readNumbers({ rounds: 5, runs: 5
 const requiredRatio = 0.7
 const aimRatio = 0.85
 const requiredOfPeer = 1.5
-/** How often a client of DBOS looks whether its run has ended. */
-const peerLooksEveryMs = 50
 
 let refused = 0
 
@@ -39,19 +37,15 @@ const start = async (file: string, env: Record<string, string | undefined>) => {
   return program
 }
 const peerUrl = Object.assign(new URL(stack.databaseUrl), { pathname: '/dbos' }).href
-let peerClient: DBOSClient | undefined
+let peerClient: Peer | undefined
 const database = new pg.Pool({ connectionString: stack.databaseUrl, max: 2 })
 const agent = new Agent({ keepAlive: true, maxSockets: clients })
 try {
   const identityKey = stack.env['RESTATE_IDENTITY_KEY']
   const bare = await start('bare-workflow.ts', { RESTATE_IDENTITY_KEY: identityKey })
   await post(`${stack.restateAdminUrl}/deployments`, { uri: `http://127.0.0.1:${bare.port}` })
-  const peer = await start('peer-dbos.ts', { DBOS_URL: peerUrl })
-  const toPeer = await DBOSClient.create({
-    systemDatabaseUrl: peerUrl,
-    applicationName: 'bench',
-    systemDatabasePoolSize: 20,
-  })
+  const peer = await start('peers/dbos-worker.ts', { DBOS_URL: peerUrl })
+  const toPeer = await connectDbos(peerUrl)
   peerClient = toPeer
   const token = await prepare()
   const layouts = {
@@ -74,7 +68,7 @@ try {
 } finally {
   agent.destroy()
   for (const { child } of programs) child.kill('SIGKILL')
-  await peerClient?.destroy()
+  await peerClient?.close()
   await database.end()
   await stack.stop()
 }
@@ -163,13 +157,9 @@ async function runLaunched(token: string): Promise<number> {
   })
 }
 
-async function runPeer(peer: Program, client: DBOSClient, round: string): Promise<number> {
+async function runPeer(peer: Program, client: Peer, round: string): Promise<number> {
   peer.child.kill('SIGCONT')
-  const seconds = await timed(async (n) => {
-    const workflow = { queueName: 'lines', workflowName: 'Line', workflowID: `${round}-${n}` }
-    const handle = await client.enqueue(workflow, { n })
-    await handle.getResult({ pollingIntervalMs: peerLooksEveryMs })
-  })
+  const seconds = await timed((n) => client.run(`${round}-${n}`, { n }))
   // It looks into its queue all the time, and would take from the others' turns.
   peer.child.kill('SIGSTOP')
   return seconds

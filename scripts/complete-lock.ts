@@ -15,29 +15,34 @@ interface LockedPackage {
   libc?: string[]
 }
 
-const file = new URL('../package-lock.json', import.meta.url)
-const lock = JSON.parse(readFileSync(file, 'utf8')) as { packages: Record<string, LockedPackage> }
-
 const systems = ['android', 'darwin', 'freebsd', 'linux', 'openharmony', 'win32']
 const processors = ['arm64', 'arm', 'ia32', 'ppc64', 'riscv64', 's390x', 'wasm32', 'x64']
 
-let added = 0
-for (const owner of Object.values({ ...lock.packages })) {
-  for (const [name, version] of Object.entries(owner.optionalDependencies ?? {})) {
-    const place = `node_modules/${name}`
-    if (place in lock.packages) continue
-    lock.packages[place] = {
-      version,
-      ...(owner.dev ? { dev: true } : {}),
-      optional: true,
-      ...platformOf(name),
-    }
-    added++
-  }
+for (const name of ['package-lock.json', 'bench/peers/package-lock.json']) {
+  const added = complete(new URL(`../${name}`, import.meta.url))
+  console.log(added > 0 ? `${name}: added ${added} packages of other platforms` : `${name} is complete`)
 }
-const sorted = Object.entries(lock.packages).sort(([a], [b]) => (a < b ? -1 : 1))
-writeFileSync(file, `${JSON.stringify({ ...lock, packages: Object.fromEntries(sorted) }, null, 2)}\n`)
-console.log(added > 0 ? `added ${added} packages of other platforms` : 'the lock file is complete')
+
+function complete(file: URL): number {
+  const lock = JSON.parse(readFileSync(file, 'utf8')) as { packages: Record<string, LockedPackage> }
+  let added = 0
+  for (const owner of Object.values({ ...lock.packages })) {
+    for (const [name, version] of Object.entries(owner.optionalDependencies ?? {})) {
+      const place = `node_modules/${name}`
+      if (place in lock.packages) continue
+      lock.packages[place] = {
+        version,
+        ...(owner.dev ? { dev: true } : {}),
+        optional: true,
+        ...platformOf(name),
+      }
+      added++
+    }
+  }
+  const sorted = Object.entries(lock.packages).sort(([a], [b]) => (a < b ? -1 : 1))
+  writeFileSync(file, `${JSON.stringify({ ...lock, packages: Object.fromEntries(sorted) }, null, 2)}\n`)
+  return added
+}
 
 /** Such packages say in their names what they are for; one that does not must be looked at by a person. */
 function platformOf(name: string): Pick<LockedPackage, 'os' | 'cpu' | 'libc'> {

@@ -71,6 +71,7 @@ const planted: [rule: string, file: string, line: string][] = [
   ['routes-are-for-the-app', 'activation/activation.ts', "import '../keys/routes.ts'"],
   ['fastify-in-http', 'keys/keys.ts', "import 'fastify'"],
   ['drivers-in-platform-and-stores', 'keys/keys.ts', "import 'pg'"],
+  ['lru-cache-for-what-is-compiled', 'keys/keys.ts', "import 'lru-cache'"],
   ['restate-in-engine', 'keys/keys.ts', "import '@restatedev/restate-sdk'"],
   ['platform-is-below', 'platform/clock.ts', "import '../operations/errors.ts'"],
   ['operations-know-no-transport', 'operations/page.ts', "import '../http/sse.ts'"],

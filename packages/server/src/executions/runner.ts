@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { executionTimeoutSeconds, type NewExecutionEvent, toDs } from '@guildhall/contract'
+import mime from 'mime'
 import {
   type BundleFile,
   chooseForBundle,
@@ -352,17 +353,6 @@ function isUnchanged(file: BundleFile, attached: readonly BundleFile[]): boolean
   return attached.some(({ path, bytes }) => path === file.path && bytes.equals(file.bytes))
 }
 
-const mimeTypes: Readonly<Record<string, string>> = {
-  csv: 'text/csv',
-  html: 'text/html',
-  json: 'application/json',
-  md: 'text/markdown',
-  pdf: 'application/pdf',
-  png: 'image/png',
-  svg: 'image/svg+xml',
-  txt: 'text/plain',
-}
-
 function mimeType(path: string): string {
-  return mimeTypes[path.split('.').at(-1)?.toLowerCase() ?? ''] ?? 'application/octet-stream'
+  return mime.getType(path) ?? 'application/octet-stream'
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { RE2JS } from 're2js'
 import { schemaLimits } from './limits.ts'
 
@@ -8,8 +9,7 @@ export interface Pattern {
   test(text: string): boolean
 }
 
-const cacheSize = 256
-const cache = new Map<string, Pattern>()
+const cache = new LRUCache<string, Pattern>({ max: 256 })
 
 /**
  * Undefined for what RE2 does not know (back references, look-around) and for programs over the limit: nested counts
@@ -23,8 +23,6 @@ export function compilePattern(source: string): Pattern | undefined {
   try {
     const compiled = RE2JS.compile(RE2JS.translateRegExp(source))
     const pattern = { programSize: compiled.programSize(), test: (text: string) => compiled.test(text) }
-    const oldest = cache.size >= cacheSize ? cache.keys().next().value : undefined
-    if (oldest !== undefined) cache.delete(oldest)
     cache.set(source, pattern)
     return pattern
   } catch {

@@ -1,5 +1,5 @@
 import { DBOS } from '@dbos-inc/dbos-sdk'
-import { sayReady } from './program.ts'
+import { sayReady } from '../program.ts'
 
 /** The peer: the same three steps as a workflow of DBOS, taken from its queue. */
 const echo = async (input: unknown) => input
