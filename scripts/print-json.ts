@@ -1,8 +1,8 @@
 /**
- * JSON in lines that can be compared: one for each part of an operation, of an answer, of a component. It is read by
+ * JSON in lines that can be compared: one for each part of an operation. It is read by
  * programs and by the page that `npm run docs:api` builds, so no space is spent on looks.
  */
-export function printJson(value: unknown, depth = 6): string {
+export function printJson(value: unknown, depth = 4): string {
   return `${print(JSON.parse(JSON.stringify(value)), depth)}\n`
 }
 

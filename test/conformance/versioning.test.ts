@@ -30,3 +30,11 @@ test('the service says what it is', async () => {
     deprecations: expect.any(Array),
   })
 })
+
+test('what serves the operator is there for whoever is let in, and as the document says', async () => {
+  for (const path of besides) {
+    const { status } = await newVisitor().get(`root:${path}`)
+    // Metrics may be for those alone who have the token.
+    expect([path, path === '/metrics' && status === 401 ? 200 : status]).toEqual([path, 200])
+  }
+})

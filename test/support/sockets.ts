@@ -1,6 +1,7 @@
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Caller } from './caller.ts'
+import { requireDocumentedEvent } from './documented-shapes.ts'
 
 const handshake = {
   connection: 'Upgrade',
@@ -37,7 +38,11 @@ export interface HeardSocket {
 export async function openSocket(url: string): Promise<HeardSocket> {
   const socket = new WebSocket(url)
   const heard: unknown[] = []
-  socket.addEventListener('message', ({ data }) => heard.push(JSON.parse(data)))
+  socket.addEventListener('message', ({ data }) => {
+    const event = JSON.parse(data)
+    requireDocumentedEvent('LiveEvent', event)
+    heard.push(event)
+  })
   const closed = new Promise<{ code: number; reason: string; at: number }>((resolve) => {
     socket.addEventListener('close', ({ code, reason }) => resolve({ code, reason, at: performance.now() }))
   })

@@ -86,6 +86,10 @@ export const activityRoutes = defineRoutes({
     path: '/api/v1/activity',
     summary:
       'What happened in this workspace, newest first; never changed afterwards. A key without full access sees what it did itself',
+    description: 'Filter by type, person, key and time; the types are a closed list.',
+    resource: 'activity',
+    verb: 'list',
+    page: 'cursor',
     tag: 'activity',
     audience: 'credential',
     limits: ['rest'],

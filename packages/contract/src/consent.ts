@@ -3,7 +3,7 @@ import { actionArgsLimits, longPollMaxSeconds } from './limits.ts'
 import { defineRoutes } from './route.ts'
 import { DeviceAuth, Mode, Nullable, Success, Timestamp, UserCode, Uuid, WorkspaceRef } from './shapes.ts'
 
-export const GrantModeSchema = Type.Enum(['persistent', 'session', 'one_time'])
+export const GrantModeSchema = Type.Enum(['persistent', 'session', 'one_time'], { title: 'GrantMode' })
 const Scope = Type.String({ minLength: 1, maxLength: 120 })
 const Scopes = Type.Array(Scope, { maxItems: 50 })
 const Wait = Type.Object({
@@ -42,6 +42,21 @@ export const KeyFacts = Type.Object(
 )
 export type KeyFacts = Static<typeof KeyFacts>
 
+export const Consent = Type.Object(
+  {
+    consent_id: Type.String(),
+    link_code: Type.String(),
+    status,
+    requested_scopes: Type.Array(RequestedScope),
+    key: KeyFacts,
+    workspace: WorkspaceRef,
+    created_at: Timestamp,
+    expires_at: Timestamp,
+  },
+  { title: 'Consent' },
+)
+export type Consent = Static<typeof Consent>
+
 /** What the agent means to do, shown to the person exactly as it was sent. */
 export const Action = Type.Object(
   {
@@ -72,6 +87,9 @@ export const consentRoutes = defineRoutes({
     method: 'POST',
     path: '/api/v1/agents/connect',
     summary: 'Declare the scopes this key needs; a person approves them',
+    description: 'Show link_code to the person and poll. An active key with all the scopes gets 200 at once.',
+    resource: 'consents',
+    verb: 'request',
     tag: 'agents',
     audience: 'key',
     servesUnactivated: true,
@@ -89,11 +107,27 @@ export const consentRoutes = defineRoutes({
       }),
     },
     errors: ['INVALID_INPUT'],
+    example: {
+      body: { requestedScopes: ['tool:execute:weekly-report'] },
+      answers: {
+        200: { status: 'active', scopes: ['*'] },
+        202: {
+          status: 'pending',
+          consent_id: 'con_1',
+          link_code: 'WDJB-MJHT',
+          poll_url: '/api/v1/agents/connect/poll/con_1',
+          poll_interval_seconds: 2,
+        },
+      },
+    },
   },
   pollConsent: {
     method: 'GET',
     path: '/api/v1/agents/connect/poll/:consentId',
     summary: 'Whether the person has decided',
+    description: "With `wait` it answers as soon as there is a decision. 404 for another key's.",
+    resource: 'consents',
+    verb: 'poll',
     tag: 'agents',
     audience: 'key',
     servesUnactivated: true,
@@ -108,33 +142,34 @@ export const consentRoutes = defineRoutes({
       }),
     },
     errors: ['NOT_FOUND'],
+    example: { answers: { 200: { status: 'granted', scopes: ['tool:execute:weekly-report'] } } },
   },
   findConsentByCode: {
     method: 'POST',
     path: '/api/v1/agents/connect/by-code',
     summary: 'Find a waiting consent by the code the agent shows',
+    description:
+      'Shows who asks for what, before deciding. Ten wrong codes in ten minutes are refused with 429.',
+    resource: 'consents',
+    verb: 'find',
     tag: 'agents',
     audience: 'session',
     limits: ['rest'],
     body: Type.Object({ code: UserCode }),
     responses: {
-      200: Type.Object({
-        consent_id: Type.String(),
-        link_code: Type.String(),
-        status,
-        requested_scopes: Type.Array(RequestedScope),
-        key: KeyFacts,
-        workspace: WorkspaceRef,
-        created_at: Timestamp,
-        expires_at: Timestamp,
-      }),
+      200: Consent,
     },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED', 'RATE_LIMITED'],
+    example: { body: { code: 'WDJB-MJHT' } },
   },
   approveConsent: {
     method: 'POST',
     path: '/api/v1/agents/connect/:consentId/approve',
     summary: 'Approve all or some of the scopes',
+    description:
+      'Sensitive scopes need device_auth over exactly these scopes and modes: get it from approvals/:id/challenge.',
+    resource: 'consents',
+    verb: 'approve',
     tag: 'agents',
     audience: 'session',
     limits: ['rest'],
@@ -146,11 +181,18 @@ export const consentRoutes = defineRoutes({
     }),
     responses: { 200: Type.Object({ success: Type.Literal(true), scopes: Type.Array(Type.String()) }) },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+    example: {
+      body: { scopes: ['profile:read'] },
+      answers: { 200: { success: true, scopes: ['profile:read'] } },
+    },
   },
   denyConsent: {
     method: 'POST',
     path: '/api/v1/agents/connect/:consentId/deny',
     summary: 'Refuse the scopes',
+    description: 'The agent is told the reason at its next poll.',
+    resource: 'consents',
+    verb: 'deny',
     tag: 'agents',
     audience: 'session',
     limits: ['rest'],
@@ -159,11 +201,16 @@ export const consentRoutes = defineRoutes({
     body: Type.Object({ reason: Reason }),
     responses: { 200: Success },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+    example: { body: { reason: 'Not now' } },
   },
   requestPermission: {
     method: 'POST',
     path: '/api/v1/agents/request-permission',
     summary: 'Ask the person for one more scope, and say why',
+    description:
+      'Poll for the decision, then send the refused request again. 409: connect first. 429: too many wait.',
+    resource: 'permissions',
+    verb: 'request',
     tag: 'agents',
     audience: 'key',
     servesUnactivated: true,
@@ -185,11 +232,27 @@ export const consentRoutes = defineRoutes({
       }),
     },
     errors: ['INVALID_INPUT', 'ACTIVATION_REQUIRED', 'RATE_LIMITED'],
+    example: {
+      body: { scope: 'tool:execute:weekly-report', reason: 'The weekly report is due' },
+      answers: {
+        200: { status: 'already_granted', grant_token: null },
+        202: {
+          status: 'pending',
+          request_id: 'req_2f',
+          poll_url: '/api/v1/agents/request-permission/poll/req_2f',
+          poll_interval_seconds: 2,
+        },
+      },
+    },
   },
   pollPermission: {
     method: 'GET',
     path: '/api/v1/agents/request-permission/poll/:requestId',
     summary: 'Whether the person has decided',
+    description:
+      'With `wait` it answers as soon as there is a decision. A one_time grant fits one request, for five minutes.',
+    resource: 'permissions',
+    verb: 'poll',
     tag: 'agents',
     audience: 'key',
     limits: ['rest'],
@@ -207,11 +270,16 @@ export const consentRoutes = defineRoutes({
       }),
     },
     errors: ['NOT_FOUND'],
+    example: { answers: { 200: { status: 'granted', mode: 'session', expires_at: '2026-11-15T10:30:00Z' } } },
   },
   approvePermission: {
     method: 'POST',
     path: '/api/v1/agents/request-permission/:requestId/approve',
     summary: 'Grant the scope, for as long as the mode says',
+    description:
+      'The mode may be narrower than what was asked. Sensitive scopes need device_auth: 403 says so.',
+    resource: 'permissions',
+    verb: 'approve',
     tag: 'agents',
     audience: 'session',
     limits: ['rest'],
@@ -226,11 +294,18 @@ export const consentRoutes = defineRoutes({
       }),
     },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+    example: {
+      body: { mode: 'session' },
+      answers: { 200: { success: true, mode: 'session', expires_at: '2026-11-15T10:30:00Z' } },
+    },
   },
   denyPermission: {
     method: 'POST',
     path: '/api/v1/agents/request-permission/:requestId/deny',
     summary: 'Refuse the scope',
+    description: 'The agent is told the reason at its next poll.',
+    resource: 'permissions',
+    verb: 'deny',
     tag: 'agents',
     audience: 'session',
     limits: ['rest'],
@@ -239,11 +314,15 @@ export const consentRoutes = defineRoutes({
     body: Type.Object({ reason: Reason }),
     responses: { 200: Success },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+    example: { body: { reason: 'Not now' } },
   },
   removeScope: {
     method: 'DELETE',
     path: '/api/v1/agents/:keyId/scopes/:scope',
     summary: 'Take one scope away from a key, with all grants of it',
+    description: 'Works at once, in every process.',
+    resource: 'permissions',
+    verb: 'remove',
     tag: 'agents',
     audience: 'session',
     limits: ['rest'],
@@ -256,11 +335,15 @@ export const consentRoutes = defineRoutes({
       }),
     },
     errors: ['NOT_FOUND'],
+    example: { answers: { 200: { success: true, key_id: 12, scopes: [] } } },
   },
   getAgentSelf: {
     method: 'GET',
     path: '/api/v1/agents/me',
     summary: 'What this key is and may do right now',
+    description: 'The first thing an agent should read: workspace, scopes, budget, what runs.',
+    resource: 'permissions',
+    verb: 'me',
     tag: 'agents',
     audience: 'key',
     limits: ['rest'],
@@ -283,5 +366,21 @@ export const consentRoutes = defineRoutes({
       }),
     },
     errors: [],
+    example: {
+      answers: {
+        200: {
+          key: { id: 12, label: 'Nightly bot', prefix: 'gk_live_3fX9' },
+          workspace: { id: '0198c1f2-7c00-7000-8000-000000000001', name: 'Acme' },
+          user: { id: '0198c1f2-7c00-7000-8000-00000000000a' },
+          mode: 'paygmode',
+          activated: true,
+          scopes: [{ scope: 'profile:read', mode: 'persistent', expires_at: null }],
+          budget: { spent: 41.5, limit: 500 },
+          rate: { limit: 100, windowSeconds: 60 },
+          running: [],
+          mcp: true,
+        },
+      },
+    },
   },
 })

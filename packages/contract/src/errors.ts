@@ -33,14 +33,14 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable
 
-const codes = Object.keys(errorTable) as ErrorCode[]
+const Code = Type.Enum(Object.keys(errorTable) as ErrorCode[], { title: 'ErrorCode' })
 
 /** What every refusal looks like, but where a route says otherwise. */
 export const Problem = Type.Object(
   {
     error: Type.Object({
       type: Type.Optional(Type.Literal('rate_limit_error', { description: 'With RATE_LIMITED' })),
-      code: Type.Enum(codes),
+      code: Code,
       message: Type.String({ description: 'What happened and what to do next, for a person' }),
       details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     }),
@@ -50,8 +50,5 @@ export const Problem = Type.Object(
 export type Problem = Static<typeof Problem>
 
 /** What the routes that start skills answer for failures of the start itself; details stand beside the code. */
-export const FlatProblem = Type.Object(
-  { error: Type.Enum(codes), message: Type.String() },
-  { title: 'FlatProblem' },
-)
+export const FlatProblem = Type.Object({ error: Code, message: Type.String() }, { title: 'FlatProblem' })
 export type FlatProblem = Static<typeof FlatProblem>

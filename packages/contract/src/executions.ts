@@ -1,7 +1,8 @@
 import { type Static, Type } from 'typebox'
+import { ExecutionEvent, ExecutionStreamEvent, OutputBlock } from './execution-events.ts'
 import { defineRoutes } from './route.ts'
 import { anySkill } from './scopes.ts'
-import { Limit, Nullable, Offset, Timestamp } from './shapes.ts'
+import { Limit, Nullable, Offset, shownAs, Timestamp } from './shapes.ts'
 
 /** What an execution is given to work on, in bytes of UTF-8. */
 export const inputBytes = 102_400
@@ -36,12 +37,15 @@ const StopReason = Nullable(Type.String({ description: 'end_turn, interrupt, lim
 /** Base64 takes a third more than the bytes it stands for, and all attachments together may be 10 MB. */
 const startBodyBytes = 14_500_000
 
-const Event = Type.Object({
-  id: Type.String(),
-  type: Type.String(),
-  sequence: Type.Integer(),
-  payload: Type.Record(Type.String(), Type.Unknown()),
-})
+const Event = shownAs(
+  Type.Object({
+    id: Type.String(),
+    type: Type.String(),
+    sequence: Type.Integer(),
+    payload: Type.Record(Type.String(), Type.Unknown()),
+  }),
+  ExecutionEvent,
+)
 
 export const Execution = Type.Object(
   {
@@ -67,6 +71,36 @@ export const Execution = Type.Object(
 )
 export type Execution = Static<typeof Execution>
 
+export const ExecutionStatus = Type.Object(
+  {
+    executionId: Type.String(),
+    status: Status,
+    skillSlug: Type.String(),
+    skillName: Type.String(),
+    skillVersion: Type.Number(),
+    stopReason: StopReason,
+    errorCode: Nullable(Type.String()),
+    traceId: Type.String(),
+    cost: Type.Number(),
+    queuedAt: Nullable(Timestamp),
+    startedAt: Nullable(Timestamp),
+    completedAt: Nullable(Timestamp),
+    parentExecutionId: Type.Optional(Type.String()),
+    connector: Type.Optional(Connector),
+    outputBlocks: Type.Array(
+      shownAs(
+        Type.Object(
+          { sequence: Type.Integer(), type: Type.Enum(['text', 'tool', 'file', 'json', 'error']) },
+          { additionalProperties: true },
+        ),
+        OutputBlock,
+      ),
+    ),
+  },
+  { title: 'ExecutionStatus' },
+)
+export type ExecutionStatus = Static<typeof ExecutionStatus>
+
 const flatErrors = [
   'INVALID_INPUT',
   'NOT_FOUND',
@@ -80,6 +114,10 @@ export const executionRoutes = defineRoutes({
     method: 'POST',
     path: '/api/v1/skills/:slug/run',
     summary: 'Start a skill at once; watch it through its stream',
+    description:
+      'Watch it at sseUrl. 402: add credits. 403 lists missing_scopes: ask with agents/request-permission. 429 EXECUTION_RUNNING: wait, or queue with POST executions.',
+    resource: 'skills',
+    verb: 'run',
     tag: 'executions',
     audience: 'credential',
     scopes: ['tool:execute:{slug}'],
@@ -114,11 +152,26 @@ export const executionRoutes = defineRoutes({
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'INSUFFICIENT_CREDITS', 'EXECUTION_RUNNING', 'EXECUTION_FAILED'],
     // While the skill itself is being installed or removed.
     alsoStatus: { EXECUTION_RUNNING: 409 },
+    example: {
+      body: { input: 'The last 7 days', maxCost: 200 },
+      answers: {
+        200: {
+          executionId: 'exec_7d1c',
+          skillName: 'Weekly report',
+          status: 'started',
+          message: 'Weekly report is running',
+          sseUrl: '/api/v1/executions/exec_7d1c/stream-token',
+        },
+      },
+    },
   },
   createExecution: {
     method: 'POST',
     path: '/api/v1/executions',
     summary: 'Prepare an execution; nothing runs until a user.message is posted to it',
+    description: 'Needs no scope and costs nothing; one that nobody starts ends after a day.',
+    resource: 'executions',
+    verb: 'create',
     tag: 'executions',
     audience: 'credential',
     limits: ['rest'],
@@ -143,11 +196,21 @@ export const executionRoutes = defineRoutes({
       }),
     },
     errors: ['INVALID_INPUT', 'NOT_FOUND'],
+    example: {
+      body: { skill_slug: 'weekly-report', input: 'The last 7 days' },
+      answers: {
+        200: { id: 'exec_7d1c', skill_slug: 'weekly-report', skill_name: 'Weekly report', status: 'idle' },
+      },
+    },
   },
   listExecutions: {
     method: 'GET',
     path: '/api/v1/executions',
     summary: 'The executions of this workspace, newest first',
+    description: '`channels` and `interfaces` filter by what was said at the start, separated by commas.',
+    resource: 'executions',
+    verb: 'list',
+    page: 'offset',
     tag: 'executions',
     audience: 'credential',
     limits: ['rest'],
@@ -171,33 +234,15 @@ export const executionRoutes = defineRoutes({
     method: 'GET',
     path: '/api/v1/executions/:executionId/status',
     summary: 'How far an execution is, and what has come out of it',
+    description: 'Output blocks are the log folded for reading; to watch it live use the stream.',
+    resource: 'executions',
+    verb: 'status',
     tag: 'executions',
     audience: 'credential',
     limits: ['rest'],
     params: ExecutionParam,
     responses: {
-      200: Type.Object({
-        executionId: Type.String(),
-        status: Status,
-        skillSlug: Type.String(),
-        skillName: Type.String(),
-        skillVersion: Type.Number(),
-        stopReason: StopReason,
-        errorCode: Nullable(Type.String()),
-        traceId: Type.String(),
-        cost: Type.Number(),
-        queuedAt: Nullable(Timestamp),
-        startedAt: Nullable(Timestamp),
-        completedAt: Nullable(Timestamp),
-        parentExecutionId: Type.Optional(Type.String()),
-        connector: Type.Optional(Connector),
-        outputBlocks: Type.Array(
-          Type.Object(
-            { sequence: Type.Integer(), type: Type.Enum(['text', 'tool', 'file', 'json', 'error']) },
-            { additionalProperties: true },
-          ),
-        ),
-      }),
+      200: ExecutionStatus,
     },
     errors: ['NOT_FOUND'],
   },
@@ -205,18 +250,30 @@ export const executionRoutes = defineRoutes({
     method: 'GET',
     path: '/api/v1/executions/:executionId/stream-token',
     summary: 'An address at which the events can be read for whoever holds it; open it within a minute',
+    description:
+      'Asked for text/event-stream, this address is the stream itself; otherwise get a new address for every opening.',
+    resource: 'executions',
+    verb: 'streamToken',
     tag: 'executions',
     audience: 'credential',
     limits: ['rest'],
     params: ExecutionParam,
     responses: { 200: Type.Object({ sseUrl: Type.String() }) },
+    stream: ExecutionStreamEvent,
     errors: ['NOT_FOUND'],
+    example: {
+      answers: { 200: { sseUrl: 'https://example.com/api/v1/executions/exec_7d1c/stream?token=…' } },
+    },
   },
   postExecutionEvents: {
     method: 'POST',
     path: '/api/v1/executions/:executionId/events',
     summary:
       'Start a prepared execution with a user.message, or end one with a user.interrupt; several are taken in order, all or none',
+    description:
+      'With ifBusy `queue` it waits its turn instead of 429. 409 once it has started or ended. 402: add credits.',
+    resource: 'executions',
+    verb: 'post',
     tag: 'executions',
     audience: 'credential',
     scopesBeyondOwn: [anySkill],
@@ -250,11 +307,29 @@ export const executionRoutes = defineRoutes({
       'EXECUTION_RUNNING',
       'EXECUTION_FAILED',
     ],
+    example: {
+      body: { events: [{ type: 'user.message', content: [{ type: 'text', text: 'Go' }] }], ifBusy: 'queue' },
+      answers: {
+        200: {
+          data: [
+            {
+              id: 'evt_311_1',
+              type: 'user.message',
+              sequence: 1,
+              payload: { content: [{ type: 'text', text: 'Go' }] },
+            },
+          ],
+        },
+      },
+    },
   },
   rerunExecution: {
     method: 'POST',
     path: '/api/v1/executions/:executionId/rerun',
     summary: 'Run the same skill again with another input, linked to this execution',
+    description: "It gets the skill's present version. 402, 403 and 429 as when a skill is run.",
+    resource: 'executions',
+    verb: 'rerun',
     tag: 'executions',
     audience: 'credential',
     scopes: [anySkill],
@@ -283,11 +358,27 @@ export const executionRoutes = defineRoutes({
       }),
     },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'INSUFFICIENT_CREDITS', 'EXECUTION_RUNNING', 'EXECUTION_FAILED'],
+    example: {
+      body: { input: 'The last 14 days' },
+      answers: {
+        200: {
+          executionId: 'exec_8e2d',
+          parentExecutionId: 'exec_7d1c',
+          skillName: 'Weekly report',
+          status: 'started',
+          message: 'Weekly report is running again',
+        },
+      },
+    },
   },
   cancelExecution: {
     method: 'POST',
     path: '/api/v1/executions/:executionId/cancel',
     summary: 'End an execution and every process of it',
+    description:
+      'Says whether processes were killed; `success` is false when it had ended already. What was used is charged.',
+    resource: 'executions',
+    verb: 'cancel',
     tag: 'executions',
     audience: 'credential',
     scopesBeyondOwn: [anySkill],
@@ -302,5 +393,8 @@ export const executionRoutes = defineRoutes({
       }),
     },
     errors: ['NOT_FOUND'],
+    example: {
+      answers: { 200: { success: true, message: 'Canceled', processKilled: true, actualStatus: 'failed' } },
+    },
   },
 })

@@ -22,6 +22,19 @@ export const Invitation = Type.Object(
 )
 export type Invitation = Static<typeof Invitation>
 
+export const ReceivedInvitation = Type.Object(
+  {
+    id: Uuid,
+    workspace: Type.Object({ name: Nullable(Type.String()) }),
+    invitedBy: Type.Object({ name: Nullable(Type.String()), email: Nullable(Type.String()) }),
+    role: Role,
+    createdAt: Timestamp,
+    expiresAt: Timestamp,
+  },
+  { title: 'ReceivedInvitation' },
+)
+export type ReceivedInvitation = Static<typeof ReceivedInvitation>
+
 const Page = { nextCursor: Type.Null() }
 const IdParam = Type.Object({ id: Type.String() })
 const shared = { tag: 'workspaces', audience: 'session', limits: ['rest'] } as const
@@ -32,6 +45,9 @@ export const invitationRoutes = defineRoutes({
     method: 'POST',
     path: '/api/v1/workspaces/current/members',
     summary: 'Invite a person by email address; owners only. Answers alike whether or not anybody has it',
+    description: 'The person joins only by accepting. 409 when too many invitations wait; withdraw some.',
+    resource: 'members',
+    verb: 'invite',
     creates: true,
     body: Type.Object({
       email: Type.String({ minLength: 3, maxLength: 320 }),
@@ -39,12 +55,17 @@ export const invitationRoutes = defineRoutes({
     }),
     responses: { 202: Invitation },
     errors: ['INVALID_INPUT', 'CONFLICT'],
+    example: { body: { email: 'grace@example.com', role: 'member' } },
   },
   listWorkspaceInvitations: {
     ...shared,
     method: 'GET',
     path: '/api/v1/workspaces/current/invitations',
     summary: 'Who has been invited and has not answered; owners only',
+    description: 'They expire after 14 days; nothing of the workspace is told before they are accepted.',
+    resource: 'members',
+    verb: 'invitations',
+    page: 'cursor',
     responses: { 200: Type.Object({ items: Type.Array(Invitation), ...Page }) },
     errors: [],
   },
@@ -53,6 +74,9 @@ export const invitationRoutes = defineRoutes({
     method: 'DELETE',
     path: '/api/v1/workspaces/current/invitations/:id',
     summary: 'Take an invitation back; owners only',
+    description: '404 once it was answered, withdrawn or has expired.',
+    resource: 'members',
+    verb: 'withdraw',
     params: IdParam,
     responses: { 200: Success },
     errors: ['NOT_FOUND'],
@@ -63,18 +87,13 @@ export const invitationRoutes = defineRoutes({
     path: '/api/v1/invitations',
     summary:
       'What this person has been invited to, by their verified address. The names are what the inviters say',
+    description: 'Only for an address that the identity provider has verified.',
+    resource: 'invitations',
+    verb: 'list',
+    page: 'cursor',
     responses: {
       200: Type.Object({
-        items: Type.Array(
-          Type.Object({
-            id: Uuid,
-            workspace: Type.Object({ name: Nullable(Type.String()) }),
-            invitedBy: Type.Object({ name: Nullable(Type.String()), email: Nullable(Type.String()) }),
-            role: Role,
-            createdAt: Timestamp,
-            expiresAt: Timestamp,
-          }),
-        ),
+        items: Type.Array(ReceivedInvitation),
         ...Page,
       }),
     },
@@ -85,6 +104,10 @@ export const invitationRoutes = defineRoutes({
     method: 'POST',
     path: '/api/v1/invitations/:id/accept',
     summary: 'Become a member',
+    description:
+      'Answers the workspace to act in. 404 when it was withdrawn or has expired: ask for a new one.',
+    resource: 'invitations',
+    verb: 'accept',
     params: IdParam,
     responses: { 200: Type.Object({ success: Type.Literal(true), workspace: WorkspaceRef }) },
     errors: ['NOT_FOUND', 'CONFLICT'],
@@ -94,6 +117,9 @@ export const invitationRoutes = defineRoutes({
     method: 'POST',
     path: '/api/v1/invitations/:id/decline',
     summary: 'Refuse an invitation',
+    description: 'Whoever sent it may invite again.',
+    resource: 'invitations',
+    verb: 'decline',
     params: IdParam,
     responses: { 200: Success },
     errors: ['NOT_FOUND'],

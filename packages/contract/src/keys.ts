@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { DeviceAuth, IdParam, KeyAccess, Nullable, Timestamp, WorkspaceRef } from './shapes.ts'
+import { DeviceAuth, Extended, IdParam, KeyAccess, Nullable, Timestamp, WorkspaceRef } from './shapes.ts'
 
 const Label = Type.String({ minLength: 1, maxLength: 120, pattern: '\\S' })
 const SpendLimit = Nullable(
@@ -30,10 +30,7 @@ export const Key = Type.Object(
 )
 export type Key = Static<typeof Key>
 
-export const NewKey = Type.Object(
-  { ...Key.properties, api_key: Type.String({ description: 'Shown this once' }) },
-  { title: 'NewKey' },
-)
+export const NewKey = Extended(Key, 'NewKey', { api_key: Type.String({ description: 'Shown this once' }) })
 export type NewKey = Static<typeof NewKey>
 
 /** The part of a request for a key that says what it may do. */
@@ -52,6 +49,10 @@ export const keyRoutes = defineRoutes({
     method: 'GET',
     path: '/api/v1/keys',
     summary: "The person's keys over all workspaces",
+    description: 'Secrets are never shown again; `prefix` tells keys apart.',
+    resource: 'keys',
+    verb: 'list',
+    page: 'bare',
     tag: 'keys',
     audience: 'session',
     limits: ['rest'],
@@ -62,6 +63,10 @@ export const keyRoutes = defineRoutes({
     method: 'POST',
     path: '/api/v1/keys',
     summary: 'Create a key by hand in the workspace the caller acts in',
+    description:
+      'Copy api_key now, it is shown once. Full access needs a passkey (device_auth) where the person has one; 403 says so.',
+    resource: 'keys',
+    verb: 'create',
     tag: 'keys',
     audience: 'session',
     limits: ['rest'],
@@ -77,11 +82,15 @@ export const keyRoutes = defineRoutes({
     }),
     responses: { 201: NewKey },
     errors: ['INVALID_INPUT', 'CONFLICT'],
+    example: { body: { label: 'Nightly bot', scopes: ['tool:execute:weekly-report'], spendLimit: 500 } },
   },
   updateKey: {
     method: 'PATCH',
     path: '/api/v1/keys/:id',
     summary: 'Change a key: label, expiry, spend limit; never its scopes',
+    description: 'What is left out stays. Scopes change by consent or by removing them, never here.',
+    resource: 'keys',
+    verb: 'update',
     tag: 'keys',
     audience: 'session',
     limits: ['rest'],
@@ -93,11 +102,15 @@ export const keyRoutes = defineRoutes({
     }),
     responses: { 200: Key },
     errors: ['INVALID_INPUT', 'NOT_FOUND'],
+    example: { body: { label: 'Weekly bot', spendLimit: null } },
   },
   rotateKey: {
     method: 'POST',
     path: '/api/v1/keys/:id/rotate',
     summary: 'Give a key a new secret; the old one works for one more hour',
+    description: 'Copy api_key now. The key keeps its id, scopes and limits.',
+    resource: 'keys',
+    verb: 'rotate',
     tag: 'keys',
     audience: 'session',
     limits: ['rest'],
@@ -108,11 +121,16 @@ export const keyRoutes = defineRoutes({
     body: Type.Object({ device_auth: Type.Optional(DeviceAuth) }),
     responses: { 200: NewKey },
     errors: ['NOT_FOUND', 'CONFLICT'],
+    example: { body: {} },
   },
   revokeKey: {
     method: 'DELETE',
     path: '/api/v1/keys/:id',
     summary: 'Revoke a key for good; with stopRunning, also once more for what a revoked one still runs',
+    description:
+      'Works in every process at once. With stopRunning what the key has started is stopped and counted.',
+    resource: 'keys',
+    verb: 'revoke',
     tag: 'keys',
     audience: 'session',
     limits: ['rest'],
@@ -125,16 +143,21 @@ export const keyRoutes = defineRoutes({
       }),
     },
     errors: ['NOT_FOUND'],
+    example: { answers: { 200: { success: true, stopped: 0 } } },
   },
   reportLeakedKey: {
     method: 'POST',
     path: '/api/v1/keys/report-leak',
     summary: 'Anybody who finds a key can have it revoked by presenting it',
+    description: 'Needs no credential and tells nothing about the key but whether it worked until now.',
+    resource: 'keys',
+    verb: 'reportLeak',
     tag: 'keys',
     audience: 'public',
     limits: ['rest'],
     body: Type.Object({ key: Type.String({ maxLength: 300 }) }),
     responses: { 200: Type.Object({ success: Type.Literal(true), revoked: Type.Boolean() }) },
     errors: ['INVALID_INPUT'],
+    example: { body: { key: 'gk_live_3fX9…' }, answers: { 200: { success: true, revoked: true } } },
   },
 })

@@ -1,32 +1,65 @@
-import { Type } from 'typebox'
+import { type Static, type TProperties, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
+import { RunStatus } from './run-events.ts'
+import { Nullable, Timestamp } from './shapes.ts'
+
+const execution = { executionId: Type.String(), skillSlug: Type.String() }
+const end = {
+  ...execution,
+  status: Type.String(),
+  stopReason: Nullable(Type.String({ description: 'end_turn, interrupt, limit_reached or error' })),
+  cost: Type.Number(),
+}
+const approval = {
+  approvalId: Type.String(),
+  kind: Type.Enum(['activation', 'consent', 'permission', 'workflow', 'budget']),
+}
+const says = <const T extends string, P extends TProperties>(type: T, fields: P) =>
+  Type.Object({ type: Type.Literal(type), ...fields })
 
 /** What a control-plane socket says: bare JSON objects, never replayed; refetch after a reconnect. */
-export interface LiveEvent {
-  readonly type:
-    | 'cache-invalidate'
-    | 'execution-started'
-    | 'execution-progress'
-    | 'execution-completed'
-    | 'execution-failed'
-    | 'approval-requested'
-    | 'approval-resolved'
-    | 'workflow-run-updated'
-  readonly id: string
-  readonly workspaceId: string
-  readonly at: string
-  readonly [field: string]: unknown
-}
+export const LiveEvent = Type.Intersect(
+  [
+    Type.Object({
+      id: Type.String({ description: 'Of this event, not of what it is about' }),
+      workspaceId: Type.String(),
+      at: Timestamp,
+    }),
+    Type.Union([
+      says('cache-invalidate', {
+        keys: Type.Array(Type.Enum(['skills', 'agents', 'workflows'])),
+        ids: Type.Array(Type.String({ description: 'A slug' })),
+      }),
+      says('execution-started', { ...execution, status: Type.Literal('working') }),
+      says('execution-progress', { ...execution, cost: Type.Number({ description: 'So far, in Ds' }) }),
+      says('execution-completed', end),
+      says('execution-failed', end),
+      says('approval-requested', approval),
+      says('approval-resolved', { ...approval, status: Type.Enum(['granted', 'denied', 'expired']) }),
+      says('workflow-run-updated', { runId: Type.String(), workflowId: Type.String(), status: RunStatus }),
+    ]),
+  ],
+  { title: 'LiveEvent' },
+)
+export type LiveEvent = Static<typeof LiveEvent>
 
 export const liveRoutes = defineRoutes({
   getSubscribeUrl: {
     method: 'GET',
     path: '/api/v1/events/subscribe-url',
     summary: "A single-use address of this credential's event socket",
+    description:
+      'Connect a WebSocket to it within five minutes. Each message is one LiveEvent; none is repeated, so read what you show again after every reconnect. Close codes: 4001 the credential ended, 4008 too many sockets, 1012 reconnect.',
+    resource: 'events',
+    verb: 'subscribeUrl',
     tag: 'events',
     audience: 'credential',
+    socket: LiveEvent,
     limits: ['rest'],
     responses: { 200: Type.Object({ url: Type.String(), expiresInMs: Type.Number() }) },
     errors: [],
+    example: {
+      answers: { 200: { url: 'wss://example.com/api/v1/events/socket?token=…', expiresInMs: 300_000 } },
+    },
   },
 })

@@ -1,14 +1,28 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { Limit, Offset } from './shapes.ts'
+import { Extended, Limit, Offset } from './shapes.ts'
 
-const item = {
-  slug: Type.String(),
-  name: Type.String(),
-  description: Type.String(),
-  category: Type.String(),
-  repository: Type.String(),
-}
+export const MarketplaceSkill = Type.Object(
+  {
+    slug: Type.String(),
+    name: Type.String(),
+    description: Type.String(),
+    category: Type.String(),
+    repository: Type.String(),
+  },
+  { title: 'MarketplaceSkill' },
+)
+export type MarketplaceSkill = Static<typeof MarketplaceSkill>
+export const MarketplaceSkillDetail = Extended(MarketplaceSkill, 'MarketplaceSkillDetail', {
+  prompt: Type.String(),
+  author: Type.String(),
+  version: Type.String(),
+  commitHash: Type.String(),
+  filesCount: Type.Number(),
+  contentChecksum: Type.String(),
+})
+export type MarketplaceSkillDetail = Static<typeof MarketplaceSkillDetail>
+
 const SlugParam = Type.Object({ slug: Type.String() })
 
 /** What anybody may read without a credential. */
@@ -18,6 +32,10 @@ export const marketplaceRoutes = defineRoutes({
     path: '/api/v1/marketplace/skills',
     summary:
       'The catalog in the order of slugs, without limit to its end; a search by relevance, at most 1000',
+    description: 'Answers an ETag: send it as If-None-Match and get 304 while nothing changed.',
+    resource: 'marketplace',
+    verb: 'search',
+    page: 'offset',
     tag: 'marketplace',
     audience: 'public',
     limits: ['rest'],
@@ -29,13 +47,17 @@ export const marketplaceRoutes = defineRoutes({
       category: Type.Optional(Type.String({ maxLength: 64 })),
       q: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Full-text search' })),
     }),
-    responses: { 200: Type.Array(Type.Object(item)) },
+    responses: { 200: Type.Array(MarketplaceSkill) },
     errors: ['INVALID_INPUT'],
   },
   listMarketplaceCategories: {
     method: 'GET',
     path: '/api/v1/marketplace/skills/categories',
     summary: 'The categories of the catalog and how many skills each has',
+    description: 'Their ids are what the parameter `category` of the list takes.',
+    resource: 'marketplace',
+    verb: 'categories',
+    page: 'bare',
     tag: 'marketplace',
     audience: 'public',
     limits: ['rest'],
@@ -43,25 +65,21 @@ export const marketplaceRoutes = defineRoutes({
       200: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), count: Type.Number() })),
     },
     errors: [],
+    example: { answers: { 200: [{ id: 'writing', name: 'Writing', count: 4 }] } },
   },
   getMarketplaceSkill: {
     method: 'GET',
     path: '/api/v1/marketplace/skills/:slug',
     summary: 'One skill of the catalog',
+    description: 'With its whole prompt, to be read before it is installed.',
+    resource: 'marketplace',
+    verb: 'get',
     tag: 'marketplace',
     audience: 'public',
     limits: ['rest'],
     params: SlugParam,
     responses: {
-      200: Type.Object({
-        ...item,
-        prompt: Type.String(),
-        author: Type.String(),
-        version: Type.String(),
-        commitHash: Type.String(),
-        filesCount: Type.Number(),
-        contentChecksum: Type.String(),
-      }),
+      200: MarketplaceSkillDetail,
     },
     errors: ['NOT_FOUND'],
   },
@@ -69,6 +87,9 @@ export const marketplaceRoutes = defineRoutes({
     method: 'GET',
     path: '/api/v1/marketplace/skills/:slug/bundle',
     summary: 'A skill of the catalog as a zip; the header x-commit-hash says which state it is',
+    description: 'What an install of it would take.',
+    resource: 'marketplace',
+    verb: 'bundle',
     tag: 'marketplace',
     audience: 'public',
     limits: ['rest'],
@@ -82,6 +103,10 @@ export const marketplaceRoutes = defineRoutes({
     path: '/api/v1/operator/catalog/sync',
     summary:
       'Bring every skill of a git repository into the catalog; needs the operator token as a bearer token',
+    description:
+      'Skills that cannot be read are skipped and named; the others are written. 401 without the token.',
+    resource: 'operations',
+    verb: 'syncCatalog',
     tag: 'operations',
     audience: 'public',
     limits: ['rest'],
@@ -102,5 +127,19 @@ export const marketplaceRoutes = defineRoutes({
       }),
     },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'UNAUTHORIZED'],
+    example: {
+      body: { repository: 'https://example.com/skills.git', ref: 'main' },
+      answers: {
+        200: {
+          repository: 'https://example.com/skills.git',
+          commitHash: '3b18e51',
+          revision: 9,
+          skills: 12,
+          written: 1,
+          removed: 0,
+          skipped: [],
+        },
+      },
+    },
   },
 })

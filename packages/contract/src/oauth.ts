@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { IdParam, Nullable, Success, Timestamp, WorkspaceRef } from './shapes.ts'
+import { Extended, IdParam, Nullable, Success, Timestamp, WorkspaceRef } from './shapes.ts'
 
 /** Scopes a third-party app can be granted; the first three are accepted and not enforced unless told so. */
 export const oauthScopes = ['read', 'write', 'admin', 'trace:read', 'trace:write'] as const
@@ -16,6 +16,11 @@ export const OAuthClient = Type.Object(
   { title: 'OAuthClient' },
 )
 export type OAuthClient = Static<typeof OAuthClient>
+
+export const NewOAuthClient = Extended(OAuthClient, 'NewOAuthClient', {
+  client_secret: Nullable(Type.String({ description: 'Shown this once; null for a public app' })),
+})
+export type NewOAuthClient = Static<typeof NewOAuthClient>
 
 export const OAuthGrant = Type.Object(
   {
@@ -36,6 +41,10 @@ export const oauthRoutes = defineRoutes({
     method: 'GET',
     path: '/api/v1/oauth/grants',
     summary: 'What this person has allowed apps, newest first',
+    description: 'Each says when it ends by itself.',
+    resource: 'oauthGrants',
+    verb: 'list',
+    page: 'bare',
     tag: 'oauth',
     audience: 'session',
     limits: ['rest'],
@@ -46,6 +55,9 @@ export const oauthRoutes = defineRoutes({
     method: 'DELETE',
     path: '/api/v1/oauth/grants/:id',
     summary: 'Take back what an app was allowed; its tokens, sockets and streams end',
+    description: 'The app has to ask again.',
+    resource: 'oauthGrants',
+    verb: 'end',
     tag: 'oauth',
     audience: 'session',
     limits: ['rest'],
@@ -57,6 +69,10 @@ export const oauthRoutes = defineRoutes({
     method: 'GET',
     path: '/api/v1/oauth/clients',
     summary: "The person's third-party apps",
+    description: 'Without their secrets.',
+    resource: 'oauthClients',
+    verb: 'list',
+    page: 'bare',
     tag: 'oauth',
     audience: 'session',
     limits: ['rest'],
@@ -67,6 +83,9 @@ export const oauthRoutes = defineRoutes({
     method: 'POST',
     path: '/api/v1/oauth/clients',
     summary: 'Register a third-party app',
+    description: 'Copy client_secret now. Redirect addresses must match exactly later; public apps use PKCE.',
+    resource: 'oauthClients',
+    verb: 'create',
     tag: 'oauth',
     audience: 'session',
     limits: ['rest'],
@@ -81,17 +100,18 @@ export const oauthRoutes = defineRoutes({
       public: Type.Optional(Type.Boolean()),
     }),
     responses: {
-      201: Type.Object({
-        ...OAuthClient.properties,
-        client_secret: Nullable(Type.String({ description: 'Shown this once; null for a public app' })),
-      }),
+      201: NewOAuthClient,
     },
     errors: ['INVALID_INPUT', 'CONFLICT'],
+    example: { body: { name: 'Reports', redirect_uris: ['https://app.example.com/callback'] } },
   },
   deleteOAuthClient: {
     method: 'DELETE',
     path: '/api/v1/oauth/clients/:id',
     summary: 'Remove an app; its tokens stop working',
+    description: 'So do its sockets and streams.',
+    resource: 'oauthClients',
+    verb: 'delete',
     tag: 'oauth',
     audience: 'session',
     limits: ['rest'],

@@ -21,6 +21,10 @@ export const passkeyRoutes = defineRoutes({
     method: 'GET',
     path: '/api/v1/passkeys',
     summary: "The person's passkeys",
+    description: 'Approvals of sensitive scopes are signed by one of them.',
+    resource: 'passkeys',
+    verb: 'list',
+    page: 'bare',
     tag: 'passkeys',
     audience: 'session',
     limits: ['rest'],
@@ -32,6 +36,10 @@ export const passkeyRoutes = defineRoutes({
     path: '/api/v1/passkeys/options',
     summary:
       'What the browser needs to register a passkey, or to assert one for something other than an approval',
+    description:
+      'Give the options to navigator.credentials, then send its answer to the route that asked for it.',
+    resource: 'passkeys',
+    verb: 'prepare',
     tag: 'passkeys',
     audience: 'session',
     limits: ['rest'],
@@ -53,11 +61,21 @@ export const passkeyRoutes = defineRoutes({
       }),
     },
     errors: ['INVALID_INPUT', 'NOT_FOUND'],
+    example: {
+      body: { purpose: 'register' },
+      answers: {
+        200: { registration: { challenge: 'c2lnbg' }, assertion: null, expires_at: '2026-11-15T09:40:00Z' },
+      },
+    },
   },
   createPasskey: {
     method: 'POST',
     path: '/api/v1/passkeys',
     summary: 'Register a passkey; a further one needs an assertion by an existing one',
+    description:
+      'Options come from passkeys/options and fit once. 403 with device_auth_required: assert an existing passkey.',
+    resource: 'passkeys',
+    verb: 'create',
     tag: 'passkeys',
     audience: 'session',
     limits: ['rest'],
@@ -69,11 +87,15 @@ export const passkeyRoutes = defineRoutes({
     }),
     responses: { 201: Passkey },
     errors: ['INVALID_INPUT', 'CONFLICT'],
+    example: { body: { name: 'Phone', credential: { id: 'AbCd' } } },
   },
   removePasskey: {
     method: 'DELETE',
     path: '/api/v1/passkeys/:id',
     summary: 'Remove a passkey; needs an assertion by an existing one',
+    description: '403 with device_auth_required until an existing passkey has signed it.',
+    resource: 'passkeys',
+    verb: 'remove',
     tag: 'passkeys',
     audience: 'session',
     limits: ['rest'],
@@ -82,5 +104,6 @@ export const passkeyRoutes = defineRoutes({
     body: Type.Object({ device_auth: Type.Optional(DeviceAuth) }),
     responses: { 200: Success },
     errors: ['INVALID_INPUT', 'NOT_FOUND'],
+    example: { body: { device_auth: { id: 'AbCd' } } },
   },
 })

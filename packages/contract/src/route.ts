@@ -11,11 +11,21 @@ import type { LimitName } from './limits.ts'
  */
 export type Audience = 'public' | 'credential' | 'session' | 'key'
 
+interface Example {
+  readonly body?: unknown
+  readonly answers?: Readonly<Record<number, unknown>>
+}
+
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With `:name` for parameters. A workspace never stands in a path. */
   readonly path: string
   readonly summary: string
+  /** What the summary leaves out: what to do with the answer, and what when it is refused. */
+  readonly description: string
+  /** Where clients find it: `keys.list`. No two routes have both in common. */
+  readonly resource: string
+  readonly verb: string
   readonly tag: string
   readonly audience: Audience
   /** What a key must hold, all of it. A session may do whatever its person may. */
@@ -60,6 +70,16 @@ export interface Route {
   readonly answers?: 'redirect' | 'text' | 'file' | 'json' | 'events'
   /** Answers an ETag, and 304 to who sends it back as If-None-Match while nothing has changed. */
   readonly revalidates?: true
+  /**
+   * How a list is cut: `cursor` goes on where the last page ended, `offset` passes over what is known, `bare` is whole.
+   */
+  readonly page?: 'cursor' | 'offset' | 'bare'
+  /** What each event is, of an answer that is or can be a stream. */
+  readonly stream?: TSchema
+  /** What each message is, of a socket at the address that it answers. */
+  readonly socket?: TSchema
+  /** Of the body and of the answers by status; what is made of named records has theirs. */
+  readonly example?: Example
 }
 
 export type Routes = Readonly<Record<string, Route>>

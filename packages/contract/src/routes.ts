@@ -18,7 +18,8 @@ import { profileRoutes } from './profile.ts'
 import { defineRoutes } from './route.ts'
 import { sessionRoutes } from './sessions.ts'
 import { skillRoutes } from './skills.ts'
-import { runStreamRoutes, workflowRoutes, workflowRunRoutes } from './workflows.ts'
+import { runStreamRoutes, workflowRunRoutes } from './workflow-runs.ts'
+import { workflowRoutes } from './workflows.ts'
 import { workspaceRoutes } from './workspaces.ts'
 
 /** Every route of the service. */

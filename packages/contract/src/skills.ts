@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { Slug } from './artifacts.ts'
 import { defineRoutes } from './route.ts'
-import { Limit, Offset, Success, Timestamp } from './shapes.ts'
+import { Extended, Limit, Offset, Success, Timestamp } from './shapes.ts'
 
 /** Keeps the bare list of a library bounded. */
 export const skillsPerWorkspace = 10_000
@@ -19,36 +19,34 @@ export const SkillWarning = Type.Object(
 )
 export type SkillWarning = Static<typeof SkillWarning>
 
-const librarySkill = {
-  name: Type.String(),
-  slug: Type.String(),
-  description: Type.String(),
-  category: Type.String(),
-  prompt: Type.String({ description: 'The whole SKILL.md' }),
-  bundleType: Type.String({ description: 'folder, or file where the bundle is SKILL.md alone' }),
-  storagePath: Type.String(),
-  repository: Type.Optional(Type.String({ description: 'Where it was taken from, if from outside' })),
-  commitHash: Type.Optional(Type.String()),
-  filesCount: Type.Number(),
-  versionNumber: Type.Number(),
-  contentChecksum: Type.String(),
-  warnings: Type.Array(SkillWarning, { description: 'What a person should look at before running it' }),
-}
-export const Skill = Type.Object(librarySkill, { title: 'Skill' })
+export const Skill = Type.Object(
+  {
+    name: Type.String(),
+    slug: Type.String(),
+    description: Type.String(),
+    category: Type.String(),
+    prompt: Type.String({ description: 'The whole SKILL.md' }),
+    bundleType: Type.String({ description: 'folder, or file where the bundle is SKILL.md alone' }),
+    storagePath: Type.String(),
+    repository: Type.Optional(Type.String({ description: 'Where it was taken from, if from outside' })),
+    commitHash: Type.Optional(Type.String()),
+    filesCount: Type.Number(),
+    versionNumber: Type.Number(),
+    contentChecksum: Type.String(),
+    warnings: Type.Array(SkillWarning, { description: 'What a person should look at before running it' }),
+  },
+  { title: 'Skill' },
+)
 export type Skill = Static<typeof Skill>
 
-export const InstalledSkill = Type.Object(
-  {
-    ...librarySkill,
-    asksForMore: Type.Optional(
-      Type.Object(
-        { allowedTools: Type.Array(Type.String()), scopes: Type.Array(Type.String()) },
-        { description: 'What this version asks for and the one before did not' },
-      ),
+export const InstalledSkill = Extended(Skill, 'InstalledSkill', {
+  asksForMore: Type.Optional(
+    Type.Object(
+      { allowedTools: Type.Array(Type.String()), scopes: Type.Array(Type.String()) },
+      { description: 'What this version asks for and the one before did not' },
     ),
-  },
-  { title: 'InstalledSkill' },
-)
+  ),
+})
 export type InstalledSkill = Static<typeof InstalledSkill>
 
 export const SkillVersion = Type.Object(
@@ -79,6 +77,10 @@ export const skillRoutes = defineRoutes({
     method: 'GET',
     path: '/api/v1/skills',
     summary: 'The library: everything as a bare array, or one page when limit is given',
+    description: 'A page tells `total` and `hasMore`; the whole list is sent as it is read.',
+    resource: 'skills',
+    verb: 'list',
+    page: 'offset',
     tag: 'skills',
     audience: 'credential',
     limits: ['rest'],
@@ -105,6 +107,9 @@ export const skillRoutes = defineRoutes({
     method: 'GET',
     path: '/api/v1/skills/:slug',
     summary: 'One skill of the library',
+    description: 'With the whole SKILL.md and what a person should look at before running it.',
+    resource: 'skills',
+    verb: 'get',
     tag: 'skills',
     audience: 'credential',
     limits: ['rest'],
@@ -117,6 +122,10 @@ export const skillRoutes = defineRoutes({
     path: '/api/v1/skills/:slug/install',
     summary:
       'Install from the catalog, an artifact or another registry; what was there becomes an older version',
+    description:
+      '`asksForMore` tells what the new version wants and the old did not. 429 EXECUTION_RUNNING: wait as retry-after says.',
+    resource: 'skills',
+    verb: 'install',
     tag: 'skills',
     audience: 'credential',
     scopes: ['workspace:files:write'],
@@ -133,11 +142,15 @@ export const skillRoutes = defineRoutes({
     }),
     responses: { 200: InstalledSkill },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'EXECUTION_RUNNING', 'INTERNAL_ERROR'],
+    example: { body: { artifactId: 'art_4kq2' } },
   },
   uninstallSkill: {
     method: 'POST',
     path: '/api/v1/skills/:slug/uninstall',
     summary: 'Take a skill out of the library',
+    description: '404 when it is not installed; 429 EXECUTION_RUNNING: wait as retry-after says.',
+    resource: 'skills',
+    verb: 'uninstall',
     tag: 'skills',
     audience: 'credential',
     scopes: ['workspace:files:write'],
@@ -150,6 +163,10 @@ export const skillRoutes = defineRoutes({
     method: 'GET',
     path: '/api/v1/skills/:slug/versions',
     summary: 'Every version of a skill, newest first',
+    description: 'One of them is `active`; restore makes another one so.',
+    resource: 'skills',
+    verb: 'versions',
+    page: 'bare',
     tag: 'skills',
     audience: 'credential',
     limits: ['rest'],
@@ -162,6 +179,9 @@ export const skillRoutes = defineRoutes({
     method: 'POST',
     path: '/api/v1/skills/:slug/versions/:versionNumber/restore',
     summary: 'Make an earlier version the newest again; nothing is deleted',
+    description: 'Adds a version with the old content. 429 EXECUTION_RUNNING: wait as retry-after says.',
+    resource: 'skills',
+    verb: 'restore',
     tag: 'skills',
     audience: 'credential',
     scopes: ['workspace:files:write'],
@@ -175,11 +195,20 @@ export const skillRoutes = defineRoutes({
       }),
     },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'EXECUTION_RUNNING'],
+    example: {
+      answers: {
+        200: { success: true, restoredFrom: 1, skill: { slug: 'weekly-report', contentChecksum: '9f86d0…' } },
+      },
+    },
   },
   diffSkillVersions: {
     method: 'GET',
     path: '/api/v1/skills/:slug/diff',
     summary: 'What changed between two versions, as unified diffs; by default between the last two',
+    description:
+      'Files too large or too different to compare are named without a diff. 429: compare fewer at a time.',
+    resource: 'skills',
+    verb: 'diff',
     tag: 'skills',
     audience: 'credential',
     scopes: ['workspace:files:read'],
@@ -212,11 +241,24 @@ export const skillRoutes = defineRoutes({
       }),
     },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'RATE_LIMITED'],
+    example: {
+      answers: {
+        200: {
+          slug: 'weekly-report',
+          from: 1,
+          to: 2,
+          files: [{ path: 'SKILL.md', change: 'changed', diff: '-Write it.\n+Write it well.\n' }],
+        },
+      },
+    },
   },
   exportSkill: {
     method: 'GET',
     path: '/api/v1/skills/:slug/bundle',
     summary: 'The live version as a zip in the Agent Skills format',
+    description: 'Can be uploaded again as an artifact, here or elsewhere.',
+    resource: 'skills',
+    verb: 'export',
     tag: 'skills',
     audience: 'credential',
     scopes: ['workspace:files:read'],
@@ -230,6 +272,10 @@ export const skillRoutes = defineRoutes({
     method: 'POST',
     path: '/api/v1/install',
     summary: 'Fetch a skill or a workflow from a git repository or from the import folder, and install it',
+    description:
+      'Names the commit that was taken. 400 says what is wrong with the source, 404 that nothing is there.',
+    resource: 'skills',
+    verb: 'installFrom',
     tag: 'skills',
     audience: 'credential',
     scopes: ['workspace:files:write'],
@@ -267,5 +313,17 @@ export const skillRoutes = defineRoutes({
       }),
     },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'EXECUTION_RUNNING'],
+    example: {
+      body: { source: { type: 'git', url: 'https://example.com/skills.git', path: 'weekly-report' } },
+      answers: {
+        201: {
+          kind: 'skill',
+          slug: 'weekly-report',
+          source: { type: 'git' },
+          filesCount: 1,
+          contentChecksum: '9f86d0…',
+        },
+      },
+    },
   },
 })

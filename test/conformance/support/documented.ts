@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs'
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { inject } from 'vitest'
 import document from '../../../docs/api/openapi.json' with { type: 'json' }
+import { requireShape } from '../../support/documented-shapes.ts'
 
 interface Operation {
   operationId: string
@@ -13,7 +13,10 @@ interface Operation {
 
 interface Response {
   content?: Record<string, { schema: object }>
+  /** The codes that come with this status. */
   'x-codes'?: string[]
+  /** Of a response that stands for several: the code of each status. */
+  'x-statuses'?: Record<string, string>
 }
 
 const operations: Operation[] = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -38,26 +41,19 @@ function operationFor(method: string, path: string): Operation | undefined {
   return fitting.toSorted((a, b) => (shape(a) < shape(b) ? -1 : 1))[0]
 }
 
-// Formats are not looked at: what they mean to the service stands in its own tests.
-const ajv = new Ajv2020({ strict: false, validateFormats: false })
-ajv.addSchema({ ...document, $id: 'openapi' })
-const validators = new Map<object, ValidateFunction>()
-
-/** What stands at a reference within the document. */
-function resolve(reference: { $ref?: string }): Response {
-  if (reference.$ref === undefined) return reference as Response
-  let found: unknown = document
-  for (const part of reference.$ref.slice(2).split('/')) found = (found as Record<string, unknown>)[part]
-  return found as Response
+function resolve(reference: { $ref?: string } | undefined): Response | undefined {
+  if (reference?.$ref === undefined) return reference as Response | undefined
+  const { responses } = document.components as { responses: Record<string, Response> }
+  return responses[reference.$ref.split('/').at(-1) ?? '']
 }
 
-/** With its references as the whole document has them. */
-function validatorOf(schema: object): ValidateFunction {
-  const known = validators.get(schema)
-  if (known) return known
-  const made = ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"openapi#/')))
-  validators.set(schema, made)
-  return made
+/** What the document tells of a status: by itself, or among those that every operation of its kind may answer. */
+function responseOf({ responses }: Operation, status: number): Response | undefined {
+  const own = resolve(responses[status])
+  if (own) return own
+  const shared = resolve(responses['default'])
+  const code = shared?.['x-statuses']?.[status]
+  return code === undefined ? undefined : { ...shared, 'x-codes': [code] }
 }
 
 /**
@@ -75,9 +71,8 @@ export function requireDocumented(
   const called = inject('calledOperations')
   if (called !== null) appendFileSync(called, `${operation.operationId}\n`)
   const where = `${method} ${path} ${status}`
-  const given = operation.responses[status]
-  if (!given) throw new Error(`openapi.json does not tell of ${where}`)
-  const response = resolve(given)
+  const response = responseOf(operation, status)
+  if (!response) throw new Error(`openapi.json does not tell of ${where}`)
   const schema = response.content?.['application/json']?.schema
   if (!String(headers['content-type']).startsWith('application/json') || !schema) return
   requireShape(schema, body, where)
@@ -87,13 +82,4 @@ export function requireDocumented(
   if (codes && code !== undefined && !codes.includes(code)) {
     throw new Error(`openapi.json does not tell of the code ${code} of ${where}`)
   }
-}
-
-function requireShape(schema: object, value: unknown, where: string): void {
-  const isValid = validatorOf(schema)
-  if (isValid(value)) return
-  const shown = JSON.stringify(value)?.slice(0, 500)
-  throw new Error(
-    `openapi.json tells of another shape of ${where}: ${ajv.errorsText(isValid.errors)} in ${shown}`,
-  )
 }

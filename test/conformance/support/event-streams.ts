@@ -1,5 +1,6 @@
 import { get, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { get as getSecurely } from 'node:https'
+import { requireDocumentedEvent } from '../../support/documented-shapes.ts'
 import { newVisitor } from './actors.ts'
 import { pause } from './client.ts'
 
@@ -24,7 +25,7 @@ export interface OpenStream {
 export async function openStream(url: string, headers: Record<string, string> = {}): Promise<OpenStream> {
   for (;;) {
     const incoming = await open(url, headers)
-    if (incoming.statusCode !== 429) return follow(incoming)
+    if (incoming.statusCode !== 429) return follow(incoming, url)
     // Only where all callers share one address and wait for each other.
     incoming.destroy()
     await pause(Number(incoming.headers['retry-after'] ?? 1) * 1000)
@@ -40,7 +41,8 @@ function open(url: string, headers: Record<string, string>): Promise<IncomingMes
   })
 }
 
-function follow(incoming: IncomingMessage): OpenStream {
+function follow(incoming: IncomingMessage, url: string): OpenStream {
+  const union = url.includes('/workflows/runs/') ? 'RunStreamEvent' : 'ExecutionStreamEvent'
   const frames: StreamFrame[] = []
   const waiting = new Set<() => void>()
   let isOver = false
@@ -52,7 +54,9 @@ function follow(incoming: IncomingMessage): OpenStream {
     text += part
     const blocks = text.split('\n\n')
     text = blocks.pop() ?? ''
-    frames.push(...blocks.flatMap(parseFrame))
+    const come = blocks.flatMap(parseFrame)
+    for (const { data } of come) requireDocumentedEvent(union, JSON.parse(data))
+    frames.push(...come)
     tell()
   })
   incoming.on('error', () => {})

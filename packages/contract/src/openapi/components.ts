@@ -1,4 +1,6 @@
-import type { TSchema } from 'typebox'
+import type { TObject, TSchema } from 'typebox'
+import { baseOf, shapeOf } from '../shapes.ts'
+import { recordExamples } from './record-examples.ts'
 
 const sections = ['schemas', 'responses', 'parameters', 'headers'] as const
 type Section = (typeof sections)[number]
@@ -24,9 +26,22 @@ export class Components {
   }
 
   /** A TypeBox schema is JSON Schema and stands in the document as it is, but for its named parts. */
-  print(schema: TSchema): object {
+  print(given: TSchema): object {
+    const schema = shapeOf(given) ?? given
     const { title, ...rest } = schema as { title?: string }
-    return title === undefined ? this.#parts(schema) : this.refer('schemas', title, this.#parts(rest))
+    if (title === undefined) return this.#parts(schema)
+    const base = baseOf(title)
+    const shape = base ? this.#addition(schema as TObject, base) : this.#parts(rest)
+    const example = recordExamples[title]
+    return this.refer('schemas', title, example === undefined ? shape : { ...shape, examples: [example] })
+  }
+
+  #addition(schema: TObject, base: TObject): object {
+    const isNew = (name: string) => !Object.hasOwn(base.properties, name)
+    const properties = Object.fromEntries(Object.entries(schema.properties).filter(([name]) => isNew(name)))
+    const required = (schema.required as string[]).filter(isNew)
+    const more = { type: 'object', ...(required.length > 0 && { required }), properties }
+    return { allOf: [this.print(base), this.#parts(more)] }
   }
 
   /** Keeps a piece under its name, and gives what stands in its place. */

@@ -1,34 +1,40 @@
 import type { TObject, TSchema } from 'typebox'
-import type { Route } from '../route.ts'
+import type { Audience, Route } from '../route.ts'
 import type { Clamped } from '../shapes.ts'
 import type { Components } from './components.ts'
 import { printRefusals } from './refusals.ts'
 
-/** Which credentials an audience has; any of the first is what holds where an operation says nothing. */
-export const credentials = {
-  credential: [{ apiKey: [] }, { authToken: [] }, { oauth: [] }],
-  session: [{ authToken: [] }],
-  key: [{ apiKey: [] }],
-  public: [],
+/** Which credentials an audience has. */
+export function securityOf(audience: Audience): object[] {
+  const [apiKey, authToken, oauth] = [{ apiKey: [] }, { authToken: [] }, { oauth: [] }]
+  return { credential: [apiKey, authToken, oauth], session: [authToken], key: [apiKey], public: [] }[audience]
 }
 
 export function printOperation(components: Components, operationId: string, route: Route) {
+  const { audience, scopes, scopesBeyondOwn, limits, page, socket } = route
   const parameters = [
     ...parametersOf(components, route.params, 'path'),
     ...parametersOf(components, route.query, 'query'),
-    ...(route.creates ? [headerParameter(components, 'Idempotency-Key', 'Repeat safely for 24 hours')] : []),
-    ...(route.audience === 'public'
-      ? []
-      : [headerParameter(components, 'x-workspace-id', 'The workspace a session acts in for this request')]),
+    ...(route.creates ? [idempotencyKey(components)] : []),
   ]
   return {
     operationId,
     summary: route.summary,
+    description: route.description,
     tags: [route.tag],
-    ...(route.audience !== 'credential' && { security: credentials[route.audience] }),
+    // Whoever says nothing takes any credential: so says the document.
+    ...(audience !== 'credential' && { security: securityOf(audience), 'x-audience': audience }),
+    ...(scopes && { 'x-scopes': scopes }),
+    ...(scopesBeyondOwn && { 'x-scopes-beyond-own': scopesBeyondOwn }),
+    ...(page && { 'x-page': page }),
+    ...(limits.join() !== 'rest' && { 'x-limits': limits }),
+    ...(socket && { 'x-socket': components.print(socket) }),
     ...(parameters.length > 0 && { parameters }),
     ...(route.body && {
-      requestBody: { required: !route.optionalBody, content: bodiesOf(components, route) },
+      requestBody: {
+        ...(!route.optionalBody && { required: true }),
+        content: bodiesOf(components, route),
+      },
     }),
     responses: { ...answersOf(components, route), ...printRefusals(components, route) },
   }
@@ -53,9 +59,10 @@ function nameOfParameter(name: string, schema: TSchema & Partial<Clamped>): stri
   return name === 'limit' && range ? `limit-${range.maximum}` : name
 }
 
-function headerParameter(components: Components, name: string, description: string) {
-  const parameter = { name, in: 'header', description, schema: { type: 'string' } }
-  return components.refer('parameters', name, parameter)
+function idempotencyKey(components: Components) {
+  const description = 'The same key within 24 hours gives the first answer again, and nothing is made twice'
+  const parameter = { name: 'Idempotency-Key', in: 'header', description, schema: { type: 'string' } }
+  return components.refer('parameters', 'Idempotency-Key', parameter)
 }
 
 const mediaTypes = {
@@ -81,16 +88,21 @@ function answerOf(components: Components, route: Route, status: number, schema: 
     return { description: 'Redirect', headers: { location: { schema: { type: 'string' } } } }
   }
   const mediaType = route.answers ? mediaTypes[route.answers] : 'application/json'
+  const example = route.example?.answers?.[status]
   return {
     description: status < 400 ? 'OK' : 'Unavailable',
-    content: { [mediaType]: { schema: components.print(schema) } },
+    content: {
+      [mediaType]: { schema: components.print(schema), ...(example !== undefined && { example }) },
+      // The schema is that of what each event carries.
+      ...(route.stream && { 'text/event-stream': { schema: components.print(route.stream) } }),
+    },
   }
 }
 
 /** A form has the text fields of the JSON body, and its files instead of their contents. */
-function bodiesOf(components: Components, { body, uploads }: Route) {
+function bodiesOf(components: Components, { body, uploads, example }: Route) {
   const schema = components.print(body as TSchema)
-  const asJson = { 'application/json': { schema } }
+  const asJson = { 'application/json': { schema, example: example?.body } }
   if (!uploads) return asJson
   const { required, properties: fields } = schema as TObject
   const { files: _files, ...texts } = fields

@@ -1,3 +1,4 @@
+import { ExecutionStreamEvent } from '../execution-events.ts'
 import type { Components } from './components.ts'
 import { referToRefusal } from './refusals.ts'
 
@@ -29,7 +30,10 @@ const oauthError = {
     properties: { error: text, error_description: text },
   }),
 }
-const oauthErrors = { 400: oauthError, 401: oauthError, 429: oauthError, 503: oauthError }
+const oauthErrors = (components: Components) => {
+  const error = components.refer('responses', 'OAuthError', oauthError)
+  return { 400: error, 401: error, 429: error, 503: error }
+}
 
 const tokenFields = {
   type: 'object',
@@ -58,6 +62,7 @@ const metadata = (operationId: string, summary: string) => ({
   get: {
     operationId,
     summary,
+    description: 'Addresses and abilities of the authorization server, as the RFC has them.',
     tags: ['oauth'],
     security: [],
     responses: { 200: { description: 'Success', ...json({ type: 'object' }) } },
@@ -69,6 +74,7 @@ export const protocolPaths = (components: Components) => ({
     get: {
       operationId: 'oauthAuthorize',
       summary: 'Ask the person to let an app act for them; ends at the redirect address with a code',
+      description: 'Send the browser here. The person sees what the app asks for, and decides.',
       tags: ['oauth'],
       security: [],
       parameters: [
@@ -95,9 +101,11 @@ export const protocolPaths = (components: Components) => ({
     post: {
       operationId: 'oauthToken',
       summary: 'Exchange a code, once, or a refresh token, once, for tokens',
+      description:
+        'An access token lives an hour; keep the newest refresh token, the one before stops working.',
       tags: ['oauth'],
       security: [],
-      requestBody: asFormOrJson(tokenFields),
+      requestBody: asFormOrJson(components.refer('schemas', 'TokenRequest', tokenFields)),
       responses: {
         200: {
           description: 'Success',
@@ -113,7 +121,7 @@ export const protocolPaths = (components: Components) => ({
             },
           }),
         },
-        ...oauthErrors,
+        ...oauthErrors(components),
       },
     },
   },
@@ -121,10 +129,11 @@ export const protocolPaths = (components: Components) => ({
     post: {
       operationId: 'oauthRevoke',
       summary: 'End a token; answers alike whether or not there was one',
+      description: 'Sockets and streams of the token end with it.',
       tags: ['oauth'],
       security: [],
-      requestBody: asFormOrJson(revokeFields),
-      responses: { 200: { description: 'Success' }, ...oauthErrors },
+      requestBody: asFormOrJson(components.refer('schemas', 'RevokeRequest', revokeFields)),
+      responses: { 200: { description: 'Success' }, ...oauthErrors(components) },
     },
   },
   '/.well-known/oauth-authorization-server': metadata('oauthServerMetadata', 'RFC 8414'),
@@ -134,6 +143,8 @@ export const protocolPaths = (components: Components) => ({
       operationId: 'streamExecution',
       summary:
         'The events of an execution, from any place on, at the signed address that stream-token answers',
+      description:
+        'Reconnect with the last sequence you have, at a new address once the old one is a minute old. Heartbeats are comments.',
       tags: ['executions'],
       security: [],
       parameters: [
@@ -147,7 +158,7 @@ export const protocolPaths = (components: Components) => ({
         200: {
           description:
             'One frame per event: its sequence as id, the event as data. Ends after session.status_idle.',
-          content: { 'text/event-stream': { schema: text } },
+          content: { 'text/event-stream': { schema: components.print(ExecutionStreamEvent) } },
         },
         400: referToRefusal(components, 'INVALID_INPUT'),
         401: referToRefusal(components, 'UNAUTHORIZED'),

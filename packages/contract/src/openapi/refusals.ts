@@ -4,7 +4,6 @@ import type { Route } from '../route.ts'
 import type { Components } from './components.ts'
 
 const headers = {
-  'x-request-id': 'Quote it when asking about this answer',
   'retry-after': 'Seconds to wait before the same request is worth sending again',
   'x-ratelimit-limit': 'Requests that the window takes',
   'x-ratelimit-remaining': 'Requests that it still takes',
@@ -22,9 +21,12 @@ function printHeaders(components: Components, names: readonly HeaderName[]) {
   )
 }
 
-/** What a route may refuse with, by status; a status that it answers otherwise is left to that answer. */
-export function printRefusals(components: Components, route: Route): Record<number, object> {
-  const answers: Record<number, object> = {}
+/**
+ * What a route itself refuses with, by status, and as `default` what may be answered before and around every handler.
+ * That one lists its statuses too (`x-statuses`), so that the document tells of each status an operation can answer.
+ */
+export function printRefusals(components: Components, route: Route): Record<string, object> {
+  const answers: Record<string, object> = {}
   for (const [status, codes] of refusalsOf(route)) {
     if (route.responses[status]) continue
     const odd = route.oddRefusals?.[status]
@@ -34,7 +36,21 @@ export function printRefusals(components: Components, route: Route): Record<numb
     const name = nameOf(status, codes, usual)
     answers[status] = odd ? refusal : components.refer('responses', name, refusal)
   }
-  return answers
+  return route.limits.length === 0 ? answers : { ...answers, default: printDefault(components, route) }
+}
+
+function printDefault(components: Components, { audience }: Route) {
+  const codes = audience === 'public' ? aroundPublic : aroundAll
+  const statuses = codes.map((code) => [errorTable[code].status, code])
+  const refusal = {
+    description: codes
+      .map((code) => `${errorTable[code].status} ${code}: ${errorTable[code].message}`)
+      .join('. '),
+    headers: printHeaders(components, windowHeaders),
+    content: { 'application/json': { schema: components.print(Problem) } },
+    'x-statuses': Object.fromEntries(statuses),
+  }
+  return components.refer('responses', audience === 'public' ? 'RefusedToAnybody' : 'Refused', refusal)
 }
 
 /** A refusal that routes outside the contract share with those within. */
@@ -44,6 +60,12 @@ export function referToRefusal(components: Components, code: ErrorCode) {
   return components.refer('responses', nameOf(status, [code], [Problem]), refusal)
 }
 
+const windowHeaders = [
+  'retry-after',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+] as const
 const bothShapes = [Problem, FlatProblem]
 
 function printRefusal(
@@ -53,11 +75,10 @@ function printRefusal(
   shapes: readonly TSchema[],
 ) {
   const [schema, ...others] = shapes.map((shape) => components.print(shape))
-  const windows = ['retry-after', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'] as const
-  const named = status === 429 ? windows : status === 503 ? (['retry-after'] as const) : []
+  const named = status === 429 ? windowHeaders : status === 503 ? (['retry-after'] as const) : []
   return {
-    description: codes.map((code) => `${code}: ${errorTable[code].message}`).join('. '),
-    headers: printHeaders(components, ['x-request-id', ...named]),
+    description: codes.join(', '),
+    ...(named.length > 0 && { headers: printHeaders(components, named) }),
     content: {
       'application/json': {
         schema: others.length === 0 ? schema : { anyOf: [schema, ...others] },
@@ -96,28 +117,29 @@ function nameOf(status: number, codes: readonly ErrorCode[], shapes: readonly TS
   return `${status}${words.join('Or')}${shape}`
 }
 
-/** The codes a route may answer, by status, in a fixed order. */
+/** The codes a route may answer, by status, in a fixed order, with what else has the same status around it. */
 function refusalsOf(route: Route): [number, ErrorCode[]][] {
   const byStatus = new Map<number, Set<ErrorCode>>()
   const add = (status: number, code: ErrorCode) =>
     byStatus.set(status, (byStatus.get(status) ?? new Set()).add(code))
-  for (const code of [...route.errors, ...edgeErrors(route)]) {
+  for (const code of [...route.errors, ...(route.creates ? (['CONFLICT'] as const) : [])]) {
     add(errorTable[code].status, code)
     const other = route.alsoStatus?.[code]
     if (other !== undefined) add(other, code)
+  }
+  if (route.limits.length > 0) {
+    for (const code of route.audience === 'public' ? aroundPublic : aroundAll) {
+      if (byStatus.has(errorTable[code].status)) add(errorTable[code].status, code)
+    }
   }
   return [...byStatus].map(([status, codes]) => [status, [...codes].sort()])
 }
 
 /** What may be answered before or around a handler, on top of what the route declares. */
-function edgeErrors(route: Route): ErrorCode[] {
-  if (route.limits.length === 0) return []
-  return [
-    'INVALID_INPUT',
-    ...(route.audience === 'public' ? [] : (['UNAUTHORIZED', 'FORBIDDEN'] as const)),
-    ...(route.creates ? (['CONFLICT'] as const) : []),
-    'RATE_LIMITED',
-    'INTERNAL_ERROR',
-    'SERVICE_UNAVAILABLE',
-  ]
-}
+const aroundPublic: readonly ErrorCode[] = [
+  'INVALID_INPUT',
+  'RATE_LIMITED',
+  'INTERNAL_ERROR',
+  'SERVICE_UNAVAILABLE',
+]
+const aroundAll: readonly ErrorCode[] = ['UNAUTHORIZED', 'FORBIDDEN', ...aroundPublic]

@@ -97,7 +97,7 @@ function recordsOf(event: LoopEvent): NewExecutionEvent[] {
 
 function recordsOfReply({ text, usage }: ModelReply, { costMilliDs }: Usage): NewExecutionEvent[] {
   const counted = { input_tokens: usage.inputTokens, output_tokens: usage.outputTokens }
-  const message = { type: 'agent.message' as const, payload: { content: [{ type: 'text', text }] } }
+  const message = { type: 'agent.message' as const, payload: { content: [{ type: 'text' as const, text }] } }
   return [
     ...(text === '' ? [] : [message]),
     { type: 'span.model_request_end', payload: { usage: counted } },
