@@ -12,6 +12,7 @@ import { createGrants, deleteOldRequests } from './consent/consent.ts'
 import { consentHandlers } from './consent/routes.ts'
 import type { Deps } from './deps.ts'
 import {
+  deleteOldAttachments,
   deleteOldEventPartitions,
   EventStreams,
   type ExecutionParts,
@@ -167,6 +168,7 @@ export function createApp(deps: Deps): {
       table: 'execution_events',
       run: () => deleteOldEventPartitions(db, deps.config.eventDays * 24 * 3600),
     },
+    { table: 'attachments', run: () => deleteOldAttachments(db, deps.config.eventDays * 24 * 3600) },
     { table: 'reservations', run: () => releaseLostAsks(deps) },
     { table: 'blobs', run: () => sweepBlobs(deps) },
     { table: 'approval_requests', run: () => deleteOldRequests(db) },

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Person } from '../../../test/support/caller.ts'
 import { withDatabase } from '../../../test/support/database.ts'
 import { installErrand, prepareErrand } from '../../../test/support/executions.ts'
-import { createDatabase, type House, openHouse } from './support/house.ts'
+import { newSkillArtifact, skillText } from '../../../test/support/skills.ts'
+import { createDatabase, type House, openHouse, shiftClock } from './support/house.ts'
 
 const limits = { bytes: 10_000, files: 12, idle: 5 }
 let houses: House[]
@@ -123,4 +124,71 @@ test('of executions prepared at once as many are kept as may wait', async () => 
   await house.call('POST', `/api/v1/executions/${id}/cancel`, { token: person.token })
   await prepareErrand(house, person, 'Now there is room.')
   expect((await prepare(house)).status).toBe(400)
+})
+
+const counted = async () => {
+  const { rows } = await query('select bytes::int, files::int from artifact_usage where workspace_id = $1', [
+    person.workspaceId,
+  ])
+  return rows[0] ?? { bytes: 0, files: 0 }
+}
+const attach = (by: House, size: number, credential: object = { token: person.token }) =>
+  by.call('POST', '/api/v1/executions', {
+    ...credential,
+    body: {
+      skill_slug: 'errand',
+      input: 'Later.',
+      attachments: [{ name: 'a.txt', data: Buffer.alloc(size, `${Math.random()}`).toString('base64') }],
+    },
+  })
+
+test('what comes with executions is counted, also through a key without a scope, and let go when none was started', async () => {
+  person = await house.newPerson()
+  await installErrand(house, person)
+  const { bytes: before } = await counted()
+  const { secret } = await house.newKey(person, { scopes: ['agent:list'] })
+  const size = Math.floor((limits.bytes - before) / 3)
+  const answers = await atOnce(4, (by) => attach(by, size, { key: secret }))
+  const kept = answers.filter(({ status }) => status === 200)
+  expect(kept).toHaveLength(3)
+  expect(answers.find(({ status }) => status === 400)?.body.error.details).toEqual({ limit: limits.bytes })
+  expect(await counted()).toMatchObject({ bytes: before + 3 * size })
+  const { rows } = await query('select count(*)::int as count from blobs')
+  expect((await attach(house, size, { key: secret })).status).toBe(400)
+  expect((await query('select count(*)::int as count from blobs')).rows).toEqual(rows)
+  const cancel = (id: string) => house.call('POST', `/api/v1/executions/${id}/cancel`, { key: secret })
+  for (const { body } of kept) expect((await cancel(body.id)).status).toBe(200)
+  // For who runs it after all; then it goes.
+  expect((await attach(house, size, { key: secret })).status).toBe(400)
+  await shiftClock(databaseUrl, 3700)
+  const sweep = house.sweeps.find(({ table }) => table === 'attachments')
+  expect(await sweep?.run()).toBe(3)
+  await shiftClock(databaseUrl, 0)
+  expect(await counted()).toMatchObject({ bytes: before })
+  expect((await attach(house, size)).status).toBe(200)
+})
+
+test('versions of a skill are counted by their content, whatever becomes of the artifacts they came from', async () => {
+  person = await house.newPerson()
+  const install = async (filler: string) => {
+    const files = { 'SKILL.md': `${skillText('errand', 'Run the errand.')}\n${filler}` }
+    const artifact = await newSkillArtifact(house, person, files)
+    const answer = await house.call('POST', '/api/v1/skills/errand/install', {
+      token: person.token,
+      body: { artifactId: artifact.id },
+    })
+    await house.call('DELETE', `/api/v1/artifacts/${artifact.id}`, { token: person.token })
+    return answer.status
+  }
+  const statuses = []
+  for (const letter of ['a', 'b', 'c', 'd']) statuses.push(await install(letter.repeat(2400)))
+  // The fourth finds room as an artifact, and none as a version beside it.
+  expect(statuses).toEqual([200, 200, 200, 400])
+  const { bytes } = await counted()
+  expect(bytes).toBeGreaterThan(7200)
+  const restored = await house.call('POST', '/api/v1/skills/errand/versions/1/restore', {
+    token: person.token,
+  })
+  expect(restored.status).toBe(200)
+  expect(await counted()).toMatchObject({ bytes })
 })

@@ -12,7 +12,7 @@ interface Added {
 
 /**
  * Refuses what would bring a workspace over its quota. Asked before bytes are written, so that a full workspace cannot
- * fill the store with what nothing will refer to, and again by the transaction that adds an artifact, which decides.
+ * fill the store with what nothing will refer to, and again by the transaction that refers to them, which decides.
  */
 export async function requireArtifactRoom(
   db: Db,
@@ -28,7 +28,7 @@ export async function requireArtifactRoom(
 class QuotaExceeded extends ApiError {
   constructor(limit: number, unit: string) {
     super('INVALID_INPUT', {
-      message: `The artifacts of a workspace may have ${limit} ${unit} together; delete some first`,
+      message: `Artifacts, attachments and skills of a workspace may have ${limit} ${unit} together; delete some first`,
       details: { limit },
     })
   }

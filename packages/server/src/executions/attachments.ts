@@ -4,6 +4,7 @@ import {
   decodeBase64,
   findArtifact,
   readBundle,
+  requireArtifactRoom,
   requireReadable,
   type StoredBundle,
   storeFiles,
@@ -24,7 +25,10 @@ export async function storeAttachments(
   if (!attachments || attachments.length === 0) return undefined
   const files = []
   for (const attachment of attachments) files.push(...(await filesOf(call, attachment)))
-  return storeFiles(call.deps, toBundle('file', files))
+  const { deps, principal } = call
+  const bundle = toBundle('file', files)
+  await requireArtifactRoom(deps.database.db, deps.config, principal.workspaceId, bundle)
+  return storeFiles(deps, bundle)
 }
 
 async function filesOf(call: Caller, { name, artifactId, data }: Attachment): Promise<BundleFile[]> {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { fromDs, inputBytes } from '@guildhall/contract'
-import { keepBundle, type StoredBundle } from '../artifacts/artifacts.ts'
+import { keepBundle, requireArtifactRoom, type StoredBundle } from '../artifacts/artifacts.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { StartedThrough } from '../operations/principal.ts'
 import type { Config } from '../platform/config.ts'
@@ -34,6 +34,7 @@ export interface Maker extends StartedThrough {
 /** An idle execution of the skill as it is now: whatever is installed later, this runs what was there. */
 export async function prepareExecution(
   tx: Tx,
+  config: Pick<Config, 'quotas'>,
   { workspaceId, userId, apiKeyId, oauthGrantId }: Maker,
   skill: LiveSkill,
   wish: ExecutionWish,
@@ -51,7 +52,7 @@ export async function prepareExecution(
       title: `${skill.name}: ${wish.input}`,
       traceKey: parentTrace?.trace_key,
     }))
-  return store.insertExecution(tx, {
+  const row = await store.insertExecution(tx, {
     execution_id: executionId,
     workspace_id: workspaceId,
     user_id: userId,
@@ -77,6 +78,9 @@ export async function prepareExecution(
     awakeable_id: wish.step?.awakeableId ?? null,
     step_key: wish.step?.key ?? null,
   })
+  // After the insert, which holds the workspace's counters until the end.
+  if (row.attachments_checksum !== null) await requireArtifactRoom(tx, config, workspaceId)
+  return row
 }
 
 /** For a transaction in which one more has become idle, to stay so: it goes with the refusal. */

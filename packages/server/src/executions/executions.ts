@@ -16,6 +16,7 @@ export { deleteOldEventPartitions, insertEventPartitions } from './event-store.t
 export { listWorkingOfKey } from './list-store.ts'
 export { readStepExecution } from './step-execution.ts'
 export { EventStreams } from './stream.ts'
+export { deleteOldAttachments } from './tend-store.ts'
 
 /** What changes of executions work with, in an API process and in a worker alike. */
 export type ExecutionParts = Pick<Deps, 'config' | 'database' | 'redis' | 'engine' | 'logger' | 'metrics'> & {

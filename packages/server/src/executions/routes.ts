@@ -40,7 +40,7 @@ export function executionHandlers(parts: ExecutionParts) {
       const attachments = await storeAttachments(call, body.attachments)
       const made: { changed?: Changed } = {}
       const start = async (tx: Tx) => {
-        const row = await prepareExecution(tx, makerOf(principal), skill, {
+        const row = await prepareExecution(tx, deps.config, makerOf(principal), skill, {
           input: body.input,
           source: body.source,
           interface: body.interface,
@@ -83,7 +83,7 @@ export function executionHandlers(parts: ExecutionParts) {
       if (remixed !== undefined) await requireExecution(call, remixed)
       const attachments = await storeAttachments(call, body.attachments)
       return createOnce(call, async (tx) => {
-        const row = await prepareExecution(tx, makerOf(principal), skill, {
+        const row = await prepareExecution(tx, deps.config, makerOf(principal), skill, {
           input,
           source: body.source,
           interface: body.interface,
@@ -159,7 +159,7 @@ export function executionHandlers(parts: ExecutionParts) {
       const attachments = body.attachments && ((await storeAttachments(call, body.attachments)) ?? null)
       const made: { changed?: Changed } = {}
       const start = async (tx: Tx) => {
-        const row = await prepareExecution(tx, makerOf(principal), skill, {
+        const row = await prepareExecution(tx, deps.config, makerOf(principal), skill, {
           input: body.input,
           maxCost: body.maxCost,
           attachments,

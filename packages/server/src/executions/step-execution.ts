@@ -38,7 +38,7 @@ export async function startForStep(
       const { allowedOnce, ...through } = admitted
       const { workspaceId, userId, input, step } = wish
       const maker = { workspaceId, userId, ...through }
-      const row = await prepareExecution(tx, maker, wish.skill, { input, step, source: 'workflow' })
+      const row = await prepareExecution(tx, config, maker, wish.skill, { input, step, source: 'workflow' })
       const contents = [[{ type: 'text' as const, text: input }]]
       const start = {
         text: input,

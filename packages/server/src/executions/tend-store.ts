@@ -68,3 +68,21 @@ export async function listUnclaimed(db: Db, olderThanSeconds: number, limit: num
     .limit(limit)
     .execute()
 }
+
+/** For who cancels before the start and runs it after all. */
+const unstartedKeptSeconds = 3600
+const releasedAtOnce = 500
+
+/** What came with executions goes with their log, and soon if they were never started. Gives how many let it go. */
+export async function deleteOldAttachments(db: Db, keptSeconds: number): Promise<number> {
+  const endedFor = (seconds: number, unstarted: boolean) => sql`
+    select id from executions
+    where attachments_checksum is not null and (started_at is null) = ${unstarted}
+      and completed_at <= ${secondsAgo(seconds)}
+    order by completed_at limit ${releasedAtOnce} for update skip locked`
+  const { numAffectedRows = 0n } = await sql`
+    with forgotten as (${endedFor(unstartedKeptSeconds, true)}), old as (${endedFor(keptSeconds, false)})
+    update executions set attachments_checksum = null
+    where id in (select id from forgotten union all select id from old)`.execute(db)
+  return Number(numAffectedRows)
+}

@@ -6,6 +6,7 @@ import {
   findArtifact,
   readBundle,
   readSkillFile,
+  requireArtifactRoom,
   type StoredBundle,
   storageAway,
   storeFiles,
@@ -40,8 +41,9 @@ export async function findOrigin(
   if (artifactId !== undefined && registry !== undefined) {
     throw new ApiError('INVALID_INPUT', { message: 'Name an artifactId or a registry, not both' })
   }
-  if (artifactId !== undefined) return fromArtifact(deps, principal.workspaceId, artifactId)
-  if (registry !== undefined) return fromRegistry(deps, registry, slug, signal)
+  const { workspaceId } = principal
+  if (artifactId !== undefined) return fromArtifact(deps, workspaceId, artifactId)
+  if (registry !== undefined) return fromRegistry(deps, workspaceId, { registry, slug }, signal)
   return fromCatalog(deps, slug)
 }
 
@@ -60,19 +62,17 @@ async function fromArtifact(deps: Deps, workspaceId: string, artifactId: string)
     throw new ApiError('INVALID_INPUT', { message: `artifactId: a ${artifact.type}, not a skill` })
   }
   const bundle = toBundle('skill', await readBundle(deps, artifact.content_checksum))
-  return fromBundle(deps, bundle, undefined)
+  return fromBundle(deps, workspaceId, bundle, undefined)
 }
 
 async function fromRegistry(
   deps: Deps,
-  registry: string,
-  slug: string,
+  workspaceId: string,
+  source: { registry: string; slug: string },
   signal: AbortSignal,
 ): Promise<Origin> {
-  const { files, repository, commitHash } = await fetchRegistry(deps, { registry, slug }, signal).catch(
-    installFailed,
-  )
-  return fromBundle(deps, toBundle('skill', files), { repository, commitHash })
+  const { files, repository, commitHash } = await fetchRegistry(deps, source, signal).catch(installFailed)
+  return fromBundle(deps, workspaceId, toBundle('skill', files), { repository, commitHash })
 }
 
 /** The interface has one code for a registry that does not answer: the install failed. */
@@ -83,9 +83,11 @@ function installFailed(error: unknown): never {
 
 export async function fromBundle(
   deps: Deps,
+  workspaceId: string,
   bundle: Bundle,
   origin: { repository: string; commitHash: string } | undefined,
 ): Promise<Origin> {
+  await requireArtifactRoom(deps.database.db, deps.config, workspaceId, bundle)
   const stored = await storeFiles(deps, bundle)
   return { content: contentOf(bundle, stored, origin), stored }
 }

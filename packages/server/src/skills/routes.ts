@@ -68,7 +68,9 @@ export function skillHandlers({ live, installWorkflow }: SkillParts) {
         const { content, stored } = await findOrigin(deps, principal, params.slug, body, signal)
         const wanted = withOverrides(content, body)
         return createOnce(call, async (tx) => {
-          const { asksForMore } = await writeVersion(tx, principal, params.slug, wanted, { stored })
+          const { asksForMore } = await writeVersion(tx, deps.config, principal, params.slug, wanted, {
+            stored,
+          })
           const skill = await requireSkill(tx, principal.workspaceId, params.slug)
           return {
             resourceId: params.slug,
@@ -121,7 +123,7 @@ export function skillHandlers({ live, installWorkflow }: SkillParts) {
         const row = await store.findVersion(tx, workspaceId, slug, number ?? 0)
         if (!row) throw await whyNot(tx, workspaceId, slug, number)
         const note = `Restored from version ${row.version_number}`
-        await writeVersion(tx, principal, slug, contentOfRow(row), { note })
+        await writeVersion(tx, deps.config, principal, slug, contentOfRow(row), { note })
         return row
       })
       announce(workspaceId, slug)
@@ -160,11 +162,11 @@ export function skillHandlers({ live, installWorkflow }: SkillParts) {
           : await whileFetching(deps.database.db, principal.workspaceId, body.slug, fetch)
       if ((body.kind ?? kindOf(files)) === 'workflow') return installWorkflow(call, files)
       const bundle = toBundle('skill', files)
-      const { content, stored } = await fromBundle(deps, bundle, origin)
+      const { content, stored } = await fromBundle(deps, principal.workspaceId, bundle, origin)
       const slug = body.slug ?? content.name
       const answer = await createOnce(call, async (tx) => {
         const wanted = withOverrides(content, body)
-        const { asksForMore } = await writeVersion(tx, principal, slug, wanted, { stored })
+        const { asksForMore } = await writeVersion(tx, deps.config, principal, slug, wanted, { stored })
         const skill = describeSkill(await requireSkill(tx, principal.workspaceId, slug))
         const { filesCount, contentChecksum } = skill
         return {

@@ -5,10 +5,12 @@ import {
   claimBundle,
   keepBundle,
   readSkillFile,
+  requireArtifactRoom,
   type StoredBundle,
 } from '../artifacts/artifacts.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Principal } from '../operations/principal.ts'
+import type { Config } from '../platform/config.ts'
 import { type Db, isLocked, type Tx } from '../platform/database.ts'
 import type { SkillWarning } from '../platform/tables.ts'
 import { lintSkill } from '../sources/sources.ts'
@@ -125,6 +127,7 @@ export function contentOfRow(row: ContentRow): SkillContent {
  */
 export async function writeVersion(
   tx: Tx,
+  config: Pick<Config, 'quotas'>,
   principal: Principal,
   slug: string,
   content: SkillContent,
@@ -157,6 +160,8 @@ export async function writeVersion(
     note,
     created_by: userId,
   })
+  // What is in the catalog is kept anyway, and a version that is restored has been counted.
+  if (stored) await requireArtifactRoom(tx, config, workspaceId)
   await recordActivity(tx, principal, {
     type: before ? 'skill.updated' : 'skill.installed',
     workspaceId,
