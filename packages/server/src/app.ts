@@ -3,12 +3,13 @@ import { activationHandlers } from './activation/routes.ts'
 import { activityHandlers } from './activity/routes.ts'
 import { releaseLostAsks } from './agents/agents.ts'
 import { agentHandlers } from './agents/routes.ts'
+import { Approvals, budgetKind, deleteOldRequests, workflowKind } from './approvals/approvals.ts'
 import { approvalHandlers } from './approvals/routes.ts'
 import { sweepBlobs } from './artifacts/artifacts.ts'
 import { artifactHandlers } from './artifacts/routes.ts'
 import { billingHandlers } from './billing/routes.ts'
 import { catalogHandlers } from './catalog/routes.ts'
-import { createGrants, deleteOldRequests } from './consent/consent.ts'
+import { createGrants, deleteOldGrants, scopeKinds } from './consent/consent.ts'
 import { consentHandlers } from './consent/routes.ts'
 import type { Deps } from './deps.ts'
 import {
@@ -96,6 +97,11 @@ export function createApp(deps: Deps): {
     toolbox: library.toolbox,
     definitions: new PinnedDefinitions(deps.database),
   }
+  const approvals = new Approvals(deps, live, {
+    ...scopeKinds(deps, keys),
+    budget: budgetKind,
+    workflow: workflowKind((answered) => answerQuestion(runs, answered)),
+  })
   const { db } = deps.database
   const server = createServer({
     deps,
@@ -127,6 +133,7 @@ export function createApp(deps: Deps): {
       ...passkeyHandlers(),
       ...activationHandlers(),
       ...consentHandlers({
+        approvals,
         check: keys,
         live,
         listRunning: async ({ workspaceId, credentialId }) => [
@@ -134,7 +141,7 @@ export function createApp(deps: Deps): {
           ...(await listRunningOfKey(db, workspaceId, credentialId)),
         ],
       }),
-      ...approvalHandlers({ live, answerQuestion: (answered) => answerQuestion(runs, answered) }),
+      ...approvalHandlers(approvals),
       ...oauthHandlers(oauth),
       ...artifactHandlers(),
       ...catalogHandlers(deps),
@@ -171,6 +178,7 @@ export function createApp(deps: Deps): {
     { table: 'attachments', run: () => deleteOldAttachments(db, deps.config.eventDays * 24 * 3600) },
     { table: 'reservations', run: () => releaseLostAsks(deps) },
     { table: 'blobs', run: () => sweepBlobs(deps) },
+    { table: 'grants', run: () => deleteOldGrants(db) },
     { table: 'approval_requests', run: () => deleteOldRequests(db) },
     { table: 'skill_fetches', run: () => deleteLapsedFetches(db) },
     { table: 'used_addresses', run: () => deleteUsedAddresses(db) },

@@ -1,10 +1,11 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import { now, secondsAgo, secondsFromNow } from '../platform/clock.ts'
 import type { Db, HotStatement, Tx } from '../platform/database.ts'
+import { stateOf, stateText } from '../platform/deadline.ts'
 import type { ActivationState } from './lifecycle.ts'
 
-const state: RawBuilder<ActivationState> = sql<ActivationState>`
-  case when status in ('pending', 'approved') and expires_at <= guild_now() then 'expired' else status end`
+/** Approval does not extend the clock of a code. */
+const open: ActivationState[] = ['pending', 'approved']
 
 const keepAfterExpirySeconds = 24 * 3600
 
@@ -51,7 +52,7 @@ export async function findByUserCode(db: Db, userCode: string) {
       'client_network',
       'expires_at',
       'decided_by',
-      state.as('state'),
+      stateOf<ActivationState>('activations', open).as('state'),
     ])
     .where('user_code', '=', userCode)
     .executeTakeFirst()
@@ -64,9 +65,7 @@ export async function updateViewer(tx: Tx, activationId: number, userId: string)
 /** What agents ask every two seconds. */
 export const findStateStatement: HotStatement = {
   name: 'find-activation-state',
-  text: `select case when status in ('pending', 'approved') and expires_at <= guild_now() then 'expired' else status end
-           as state
-         from activations where device_code_hash = $1`,
+  text: `select ${stateText('activations', open)} as state from activations where device_code_hash = $1`,
 }
 
 /** Moves a pending code; undefined when it is not pending any more. */

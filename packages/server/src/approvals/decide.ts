@@ -1,118 +1,118 @@
-import { type approvalRoutes, type BodyOf, fromDs, minimumCreditsDs, toDs } from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
-import { raiseKeySpendLimit } from '../billing/billing.ts'
-import { refuseDecision } from '../consent/consent.ts'
 import type { Deps } from '../deps.ts'
 import type { Live } from '../live/live.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Principal } from '../operations/principal.ts'
-import type { Tx } from '../platform/database.ts'
-import { announceApprovals, type Question } from './approvals.ts'
+import { challengeFor } from '../passkeys/passkeys.ts'
+import type { Db, Tx } from '../platform/database.ts'
+import { announceApprovals } from './announce.ts'
+import type { ApprovalKinds, Choice, Decision, Effect } from './kinds.ts'
+import { refuseDecision } from './lifecycle.ts'
 import * as store from './store.ts'
+import { decisionChannel } from './wait.ts'
 
-interface Answered {
-  readonly workspaceId: string
-  readonly runId: string
-  /** Of the question; whatever else the run asks meanwhile stays open. */
-  readonly key: string
-  readonly data: unknown
-  readonly by: Principal
-}
+/** What people decide, of every kind. The only way from pending to granted or denied. */
+export class Approvals {
+  readonly #deps: Deps
+  readonly #live: Live
+  readonly #kinds: ApprovalKinds
+  readonly #shared: readonly store.StoredKind[]
 
-export interface DecisionParts {
-  readonly live: Live
-  /** Lets the run go on with what was said; it closes the question and tells who answered. */
-  answerQuestion(answered: Answered): Promise<void>
-}
-
-type Wish = BodyOf<typeof approvalRoutes.approveApproval>
-
-export async function approve(
-  deps: Deps,
-  parts: DecisionParts,
-  person: Principal,
-  id: string,
-  { resumeData, amount }: Wish,
-): Promise<void> {
-  const found = await findPending(deps, person, id)
-  if (found.kind === 'workflow') {
-    const { payload } = found.question as Question
-    const data = resumeData === undefined && asksForLeave(payload) ? { approved: true } : resumeData
-    return answer(parts, person, found, data)
+  constructor(deps: Deps, live: Live, kinds: ApprovalKinds) {
+    this.#deps = deps
+    this.#live = live
+    this.#kinds = kinds
+    const names = Object.keys(kinds) as store.StoredKind[]
+    this.#shared = names.filter((name) => kinds[name].decidedBy === 'members')
   }
-  await decideBudget(deps, parts, person, found, { status: 'granted', deny_reason: null }, amount)
-}
 
-/** A step that asks for leave is told no, which is data to it; one that asks anything else needs an answer. */
-export async function deny(
-  deps: Deps,
-  parts: DecisionParts,
-  person: Principal,
-  id: string,
-  reason: string | undefined,
-): Promise<void> {
-  const found = await findPending(deps, person, id)
-  const note = reason?.trim() || null
-  if (found.kind === 'budget') {
-    await decideBudget(deps, parts, person, found, { status: 'denied', deny_reason: note })
-    return
-  }
-  if (!asksForLeave((found.question as Question).payload)) {
-    const message = 'This step asks a question: approve it with resumeData, or cancel the run'
-    throw new ApiError('INVALID_INPUT', { message })
-  }
-  await answer(parts, person, found, { approved: false, ...(note !== null && { note }) })
-}
-
-async function findPending(deps: Deps, { userId }: Principal, id: string): Promise<store.DecidableRow> {
-  const found = await store.findDecidable(deps.database.db, userId, id)
-  if (!found) throw new ApiError('NOT_FOUND')
-  if (found.state !== 'pending') throw refuseDecision(found.state)
-  return found
-}
-
-function asksForLeave(payload: unknown): boolean {
-  return typeof payload === 'object' && payload !== null && 'kind' in payload && payload.kind === 'approval'
-}
-
-async function answer(
-  parts: DecisionParts,
-  person: Principal,
-  { subject, workspace_id: workspaceId, question }: store.DecidableRow,
-  data: unknown,
-): Promise<void> {
-  const { key } = question as Question
-  await parts.answerQuestion({ workspaceId, runId: subject ?? '', key, data, by: person })
-}
-
-/** In one transaction: the limit, the decision, the line in the log. The key's row is taken first, as everywhere. */
-async function decideBudget(
-  deps: Deps,
-  parts: DecisionParts,
-  person: Principal,
-  { id, key_id: keyId, workspace_id: workspaceId, user_id: userId }: store.DecidableRow,
-  decision: store.Decision,
-  amount?: number,
-): Promise<void> {
-  const { status } = decision
-  await deps.database.transaction(async (tx) => {
-    const limit = status === 'granted' && keyId !== null ? await raise(tx, keyId, amount) : undefined
-    if (!(await store.claimDecision(tx, id, decision))) {
-      const now = await store.findDecidable(tx, person.userId, id)
-      throw now ? refuseDecision(now.state) : new ApiError('NOT_FOUND')
+  /**
+   * In one transaction: the effect, the decision, the line in the log. Without a kind it is whichever is decided in the
+   * inbox; the others have routes of their own, and say which.
+   */
+  async decide(
+    person: Principal,
+    id: string,
+    decision: Decision,
+    only?: store.StoredKind,
+  ): Promise<{ request: store.DecidableRow; effect: Effect }> {
+    const { database } = this.#deps
+    const request = await this.#find(database.db, person, id)
+    if (!request || !this.#isMeant(request.kind, only)) throw new ApiError('NOT_FOUND')
+    if (request.state !== 'pending') throw refuseDecision(request.state)
+    const kind = this.#kinds[request.kind]
+    if ('forward' in kind) {
+      await kind.forward(person, request, decision)
+      return { request, effect: {} }
     }
-    const details = { requestId: id, keyId, ...(limit !== undefined && { limit: toDs(limit) }) }
-    await recordActivity(tx, person, { type: `budget.${status}`, workspaceId, details })
-  })
-  const word = { kind: 'budget', workspaceId, ids: [id], status, userId } as const
-  await announceApprovals({ ...deps, live: parts.live }, word)
+    const effect = await database.transaction(async (tx) => {
+      const applied = await kind.apply(tx, person, request, decision)
+      if (!(await store.claimDecision(tx, id, noted(decision, applied))))
+        throw await this.#late(tx, person, id)
+      await recordActivity(tx, person, {
+        type: kind.lines[decision.status],
+        workspaceId: request.workspace_id,
+        details: { requestId: id, keyId: request.key_id, ...applied.details },
+      })
+      return applied
+    })
+    await kind.committed?.(request)
+    this.#live.wake(decisionChannel(id))
+    const { workspace_id: workspaceId, user_id: userId } = request
+    const word = { kind: request.kind, workspaceId, ids: [id], status: decision.status }
+    await announceApprovals(
+      { ...this.#deps, live: this.#live },
+      kind.decidedBy === 'owner' ? { ...word, userId } : word,
+    )
+    return { request, effect }
+  }
+
+  /** What the person's passkey must sign to approve this with exactly this choice. */
+  async challenge(person: Principal, id: string, choice: Choice) {
+    const request = await this.#find(this.#deps.database.db, person, id)
+    const subject = request && this.#kinds[request.kind].subjectOf?.(request, choice)
+    if (!subject) throw new ApiError('NOT_FOUND')
+    if (request.state !== 'pending') throw refuseDecision(request.state)
+    return challengeFor(this.#deps, person.userId, subject)
+  }
+
+  findByLinkCode(db: Db, person: Principal, linkCode: string) {
+    return store.findDecidable(db, person.userId, { linkCode }, this.#shared)
+  }
+
+  async list(person: Principal, page: store.Page) {
+    const rows = await store.listInbox(this.#deps.database.db, person.userId, this.#shared, page)
+    return rows.map((row) => ({
+      ...row,
+      more: row.kind === 'activation' ? {} : this.#kinds[row.kind].describe?.(row),
+    }))
+  }
+
+  #find(db: Db, { userId }: Principal, id: string) {
+    return store.findDecidable(db, userId, { id }, this.#shared)
+  }
+
+  #isMeant(kind: store.StoredKind, only: store.StoredKind | undefined): boolean {
+    return only === undefined ? this.#kinds[kind].decidedOn === 'inbox' : kind === only
+  }
+
+  /** Read after the lost claim: what is decided stays so, hence this is what won. */
+  async #late(tx: Tx, person: Principal, id: string): Promise<ApiError> {
+    const now = await this.#find(tx, person, id)
+    return now ? refuseDecision(now.state) : new ApiError('NOT_FOUND')
+  }
 }
 
-/** As much again, unless the person says how much. Undefined when the key has no limit any more. */
-async function raise(tx: Tx, keyId: number, amount: number | undefined): Promise<number | undefined> {
-  const limit = await store.findKeyLimit(tx, keyId)
-  if (limit === undefined) return undefined
-  // Something is added, however little was said.
-  const added = amount === undefined ? Math.max(limit, fromDs(minimumCreditsDs)) : Math.max(1, fromDs(amount))
-  return raiseKeySpendLimit(tx, keyId, limit + added)
+function noted(decision: Decision, { mode, until }: Effect): store.DecisionNote {
+  return {
+    status: decision.status,
+    deny_reason: decision.status === 'denied' ? decision.reason : null,
+    granted_mode: mode ?? null,
+    granted_until: until ?? null,
+  }
+}
+
+/** A no, with the reason that was given, if there is more to it than blanks. */
+export function refusal(reason: string | undefined): Decision {
+  return { status: 'denied', reason: reason?.trim() || null }
 }

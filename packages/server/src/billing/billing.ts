@@ -9,6 +9,7 @@ import { type Concern, entriesFor } from './entries.ts'
 import * as store from './store.ts'
 
 export type { Allowance } from './amount.ts'
+export { lockKeyLimit } from './store.ts'
 
 export interface Reservation extends Allowance {
   readonly reservationId: string

@@ -1,39 +1,32 @@
-import { createHash, randomUUID } from 'node:crypto'
 import {
   actionArgsLimits,
-  approvalLifetimeSeconds,
   describeScope,
   fullAccess,
   type GrantMode,
   missingScopes,
-  pendingPerKey,
 } from '@guildhall/contract'
+import { type Asked, ask } from '../approvals/approvals.ts'
 import type { Deps } from '../deps.ts'
 import { isNestedWithin, jsonBytes } from '../graph/graph.ts'
 import { lockKeyScopes } from '../keys/keys.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Principal } from '../operations/principal.ts'
-import type { Tx } from '../platform/database.ts'
-import { mintUserCode } from '../platform/user-code.ts'
 import * as store from './store.ts'
 
-export { approvalSubject, describeScopes, modesOf } from './describe.ts'
 export { createGrants } from './grants.ts'
-export { refuseDecision } from './lifecycle.ts'
-export { deleteOldRequests, findRequest } from './store.ts'
+export { scopeKinds } from './scope-kinds.ts'
+export { deleteOldGrants } from './store.ts'
 
 const scopesByDefault = ['profile:read', 'agent:list']
 
-export type Asked =
-  | { outcome: 'held'; scopes: string[] }
-  | { outcome: 'pending'; id: string; linkCode: string | null; isNew: boolean }
+export type Answered = { outcome: 'held'; scopes: string[] } | Asked
 
 /** Declares the scopes a key needs. A key with full access is always asked about: this is how it is narrowed. */
 export async function connect(
   deps: Deps,
   key: Principal,
   requested: readonly string[] | undefined,
-): Promise<Asked> {
+): Promise<Answered> {
   const scopes = [...new Set(requested?.length ? requested : scopesByDefault)].sort()
   requireKnown(scopes)
   return deps.database.transaction(async (tx) => {
@@ -68,7 +61,7 @@ export async function requestPermission(
   deps: Deps,
   key: Principal,
   request: PermissionRequest,
-): Promise<Asked> {
+): Promise<Answered> {
   requireKnown([request.scope])
   refuseLargeArgs(request.action)
   return deps.database.transaction(async (tx) => {
@@ -85,45 +78,6 @@ export async function requestPermission(
     const { scope, mode, reason, action } = request
     return ask(tx, key, { kind: 'permission', scopes: [scope], mode, reason, action: action ?? null })
   })
-}
-
-interface Question {
-  kind: 'consent' | 'permission'
-  scopes: string[]
-  mode: GrantMode | null
-  reason: string | null
-  action: unknown
-}
-
-/** Under the key's row lock: equal questions share one answer, and a key cannot flood its person's inbox. */
-async function ask(tx: Tx, key: Principal, question: Question): Promise<Asked> {
-  const sameAs = createHash('sha256').update(JSON.stringify(question)).digest()
-  const pending = await store.listPending(tx, key.credentialId)
-  const twin = pending.find((request) => request.same_as.equals(sameAs))
-  if (twin) return { outcome: 'pending', id: twin.id, linkCode: twin.link_code, isNew: false }
-  if (pending.length >= pendingPerKey) {
-    throw new ApiError('RATE_LIMITED', {
-      message: `This key has ${pendingPerKey} requests that wait for a decision; wait for one`,
-      retryAfterSeconds: 2,
-    })
-  }
-  const id = `${question.kind}_${randomUUID()}`
-  for (;;) {
-    const linkCode = question.kind === 'consent' ? mintUserCode() : null
-    const row = {
-      id,
-      ...question,
-      action: question.action === null ? null : JSON.stringify(question.action),
-      key_id: key.credentialId,
-      user_id: key.userId,
-      workspace_id: key.workspaceId,
-      link_code: linkCode,
-      same_as: sameAs,
-    }
-    if (await store.insertRequest(tx, row, approvalLifetimeSeconds)) {
-      return { outcome: 'pending', id, linkCode, isNew: true }
-    }
-  }
 }
 
 function requireKnown(scopes: readonly string[]): void {

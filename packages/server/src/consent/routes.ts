@@ -7,6 +7,15 @@ import {
   toDs,
 } from '@guildhall/contract'
 import { guessCode } from '../activation/activation.ts'
+import {
+  type Approvals,
+  announceApprovals,
+  describeKey,
+  describeScopes,
+  refusal,
+  refuseDecision,
+  waitForDecision,
+} from '../approvals/approvals.ts'
 import type { Deps } from '../deps.ts'
 import { describeOwnKey, type KeyCheck } from '../keys/keys.ts'
 import type { Live } from '../live/live.ts'
@@ -14,10 +23,8 @@ import { bindRoutes } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Principal } from '../operations/principal.ts'
 import { parseRowId } from '../platform/ids.ts'
-import { type Asked, connect, requestPermission } from './consent.ts'
-import { approve, deny, removeScope } from './decide.ts'
-import { describeKey, describeScopes } from './describe.ts'
-import { type RequestState, refuseDecision } from './lifecycle.ts'
+import { type Answered, connect, requestPermission } from './consent.ts'
+import { removeScope } from './scope-kinds.ts'
 import * as store from './store.ts'
 
 const grantModes: readonly unknown[] = ['persistent', 'session', 'one_time'] satisfies GrantMode[]
@@ -27,47 +34,29 @@ const pollPaths = {
 }
 
 interface ConsentParts {
+  readonly approvals: Approvals
   readonly check: KeyCheck
   readonly live: Live
   /** Of other features: the ids of what a key has running, oldest first. */
   listRunning(key: Principal): Promise<string[]>
 }
 
-export function consentHandlers({ check, live, listRunning }: ConsentParts) {
-  /** Word of a decision: to the person's other devices, to the agent that waits, and to every process's memory. */
-  const announceDecision = async (request: store.RequestRow, status: RequestState) => {
-    await check.announceChange(request.key_id)
-    live.wake(decisionChannel(request.id))
-    live.publish(
-      {
-        type: 'approval-resolved',
-        workspaceId: request.workspace_id,
-        approvalId: request.id,
-        kind: request.kind,
-        status,
-      },
-      { userId: request.user_id },
-    )
-  }
-  const announceRequest = (key: Principal, kind: 'consent' | 'permission', asked: Asked) => {
-    if (asked.outcome === 'held' || !asked.isNew) return
-    live.publish(
-      { type: 'approval-requested', workspaceId: key.workspaceId, approvalId: asked.id, kind },
-      { userId: key.userId },
-    )
-  }
-  const waitForDecision = (
+export function consentHandlers({ approvals, check, live, listRunning }: ConsentParts) {
+  const announceRequest = async (
     deps: Deps,
     key: Principal,
     kind: 'consent' | 'permission',
-    id: string,
-    wait: Wait,
-  ) => pollRequest(deps, live, { keyId: key.credentialId, kind, id }, wait)
+    asked: Answered,
+  ) => {
+    if (asked.outcome === 'held' || !asked.isNew) return
+    const { workspaceId, userId } = key
+    await announceApprovals({ ...deps, live }, { kind, workspaceId, userId, ids: [asked.id] })
+  }
 
   return bindRoutes(consentRoutes, {
     connectAgent: async ({ principal, body, deps }) => {
       const asked = await connect(deps, principal, body.requestedScopes)
-      announceRequest(principal, 'consent', asked)
+      await announceRequest(deps, principal, 'consent', asked)
       if (asked.outcome === 'held') {
         return { status: 200 as const, body: { status: 'active' as const, scopes: asked.scopes } }
       }
@@ -80,48 +69,44 @@ export function consentHandlers({ check, live, listRunning }: ConsentParts) {
     },
 
     pollConsent: async ({ principal, params, query, deps, signal }) => {
-      const found = await waitForDecision(deps, principal, 'consent', params.consentId, {
-        wait: query.wait,
-        signal,
-      })
+      const { userId, credentialId: keyId } = principal
+      const own = { keyId, kind: 'consent', id: params.consentId } as const
+      const found = await waitForDecision(deps, live, own, { wait: query.wait, signal })
+      const isGranted = found.state === 'granted'
       return {
         status: found.state,
-        ...(found.state === 'granted' ? { scopes: found.scopes } : {}),
+        ...(isGranted && { scopes: (await describeOwnKey(deps.database.db, userId, keyId)).scopes }),
         ...(found.denyReason ? { deny_reason: found.denyReason } : {}),
       }
     },
 
     findConsentByCode: async ({ principal, body, deps }) => {
       const request = await guessCode(deps, principal.userId, body.code, (tx, code) =>
-        store.findByLinkCode(tx, principal.userId, code),
+        approvals.findByLinkCode(tx, principal, code),
       )
+      if (request.key_id === null || request.expires_at === null) throw new ApiError('NOT_FOUND')
       if (request.state !== 'pending') throw refuseDecision(request.state)
       return {
         consent_id: request.id,
         link_code: request.link_code ?? '',
         status: request.state,
-        requested_scopes: describeScopes(request.scopes, request.key_scopes),
-        key: describeKey(request),
+        requested_scopes: describeScopes(request.scopes, request.key_scopes ?? []),
+        key: describeKey(request.key_id, request),
         workspace: { id: request.workspace_id, name: request.workspace_name },
         created_at: request.created_at,
         expires_at: request.expires_at,
       }
     },
 
-    approveConsent: async ({ principal, params, body, deps }) => {
-      const { request, scopes } = await approve(deps, principal, {
-        kind: 'consent',
-        id: params.consentId,
-        scopes: body.scopes,
-        ...(body.modes ? { modes: body.modes } : {}),
-        deviceAuth: body.device_auth,
-      })
-      await announceDecision(request, 'granted')
-      return { ...succeeded, scopes }
+    approveConsent: async ({ principal, params, body }) => {
+      const choice = { scopes: body.scopes, modes: body.modes, deviceAuth: body.device_auth }
+      const decision = { status: 'granted', choice } as const
+      const { effect } = await approvals.decide(principal, params.consentId, decision, 'consent')
+      return { ...succeeded, scopes: [...(effect.scopes ?? [])] }
     },
 
-    denyConsent: async ({ principal, params, body, deps }) => {
-      await announceDecision(await deny(deps, principal, 'consent', params.consentId, body.reason), 'denied')
+    denyConsent: async ({ principal, params, body }) => {
+      await approvals.decide(principal, params.consentId, refusal(body.reason), 'consent')
       return succeeded
     },
 
@@ -129,7 +114,7 @@ export function consentHandlers({ check, live, listRunning }: ConsentParts) {
       const mode = (grantModes.includes(body.mode) ? body.mode : 'session') as GrantMode
       const { scope, reason, action } = body
       const asked = await requestPermission(deps, principal, { scope, mode, reason, action })
-      announceRequest(principal, 'permission', asked)
+      await announceRequest(deps, principal, 'permission', asked)
       if (asked.outcome === 'held') {
         return { status: 200 as const, body: { status: 'already_granted' as const, grant_token: null } }
       }
@@ -138,38 +123,30 @@ export function consentHandlers({ check, live, listRunning }: ConsentParts) {
     },
 
     pollPermission: async ({ principal, params, query, deps, signal }) => {
-      const found = await waitForDecision(deps, principal, 'permission', params.requestId, {
-        wait: query.wait,
-        signal,
-      })
+      const own = { keyId: principal.credentialId, kind: 'permission', id: params.requestId } as const
+      const found = await waitForDecision(deps, live, own, { wait: query.wait, signal })
       if (found.state !== 'granted') {
         return { status: found.state, ...(found.denyReason ? { deny_reason: found.denyReason } : {}) }
       }
       const mode = found.grantedMode ?? 'session'
+      const isSpent = mode === 'one_time' && (await store.findSpent(deps.database.db, own.id)) !== undefined
       return {
         status: found.state,
         mode,
         ...(mode === 'persistent' ? {} : { expires_at: found.grantedUntil }),
-        ...(found.consumed ? { consumed: true as const } : {}),
+        ...(isSpent ? { consumed: true as const } : {}),
       }
     },
 
-    approvePermission: async ({ principal, params, body, deps }) => {
-      const { request, until } = await approve(deps, principal, {
-        kind: 'permission',
-        id: params.requestId,
-        ...(body.mode ? { mode: body.mode } : {}),
-        deviceAuth: body.device_auth,
-      })
-      await announceDecision(request, 'granted')
-      return { ...succeeded, mode: body.mode ?? request.mode ?? 'session', expires_at: until }
+    approvePermission: async ({ principal, params, body }) => {
+      const choice = { mode: body.mode, deviceAuth: body.device_auth }
+      const decision = { status: 'granted', choice } as const
+      const { effect } = await approvals.decide(principal, params.requestId, decision, 'permission')
+      return { ...succeeded, mode: effect.mode ?? 'session', expires_at: effect.until ?? null }
     },
 
-    denyPermission: async ({ principal, params, body, deps }) => {
-      await announceDecision(
-        await deny(deps, principal, 'permission', params.requestId, body.reason),
-        'denied',
-      )
+    denyPermission: async ({ principal, params, body }) => {
+      await approvals.decide(principal, params.requestId, refusal(body.reason), 'permission')
       return succeeded
     },
 
@@ -211,62 +188,4 @@ export function consentHandlers({ check, live, listRunning }: ConsentParts) {
 
 function pollFacts(kind: 'consent' | 'permission', id: string) {
   return { poll_url: pollPaths[kind] + id, poll_interval_seconds: approvalPollIntervalSeconds }
-}
-
-interface Wait {
-  wait?: number | undefined
-  signal: AbortSignal
-}
-
-function decisionChannel(requestId: string): string {
-  return `decision:${requestId}`
-}
-
-interface OwnRequest {
-  state: RequestState
-  grantedMode: GrantMode | null
-  grantedUntil: string | null
-  denyReason: string | null
-  scopes: string[]
-  consumed: boolean
-}
-
-const lookAgainMs = 1000
-
-/**
- * Answers at once, or with `wait` as soon as the person has decided. Woken by word from whichever process took the
- * decision; looks by itself every second, because word can be lost.
- */
-async function pollRequest(
-  deps: Deps,
-  live: Live,
-  own: { keyId: number; kind: 'consent' | 'permission'; id: string },
-  { wait = 0, signal }: Wait,
-): Promise<OwnRequest> {
-  const end = performance.now() + wait * 1000
-  for (;;) {
-    const left = end - performance.now()
-    const enough = new AbortController()
-    // Listening begins before looking, or a decision in between would be missed.
-    const woken =
-      left > 0 && !deps.stopping.aborted
-        ? live.wait(
-            decisionChannel(own.id),
-            AbortSignal.any([signal, enough.signal]),
-            Math.min(left, lookAgainMs),
-          )
-        : undefined
-    try {
-      const [found] = await deps.database.hot<OwnRequest>(store.findOwnRequestStatement, [
-        own.id,
-        own.keyId,
-        own.kind,
-      ])
-      if (!found) throw new ApiError('NOT_FOUND')
-      if (found.state !== 'pending' || !woken || signal.aborted) return found
-      await woken
-    } finally {
-      enough.abort()
-    }
-  }
 }

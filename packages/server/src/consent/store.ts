@@ -1,133 +1,7 @@
-import { type RawBuilder, sql } from 'kysely'
 import { now, secondsAgo, secondsFromNow } from '../platform/clock.ts'
 import type { Db, HotStatement, Tx } from '../platform/database.ts'
-import type { GrantMode } from '../platform/tables.ts'
-import type { RequestState } from './lifecycle.ts'
 
-const state: RawBuilder<RequestState> = sql<RequestState>`
-  case when approval_requests.status = 'pending' and approval_requests.expires_at <= guild_now() then 'expired'
-    else approval_requests.status end`
-
-const keepAfterExpirySeconds = 31 * 24 * 3600
-
-export interface NewRequest {
-  id: string
-  kind: 'consent' | 'permission'
-  key_id: number
-  user_id: string
-  workspace_id: string
-  scopes: string[]
-  mode: GrantMode | null
-  reason: string | null
-  action: string | null
-  link_code: string | null
-  same_as: Buffer
-}
-
-/** Undefined when the link code is taken: draw another. */
-export async function insertRequest(tx: Tx, row: NewRequest, lifetimeSeconds: number) {
-  return tx
-    .insertInto('approval_requests')
-    .values({ ...row, expires_at: secondsFromNow(lifetimeSeconds) as never })
-    .onConflict((conflict) => conflict.column('link_code').doNothing())
-    .returning('id')
-    .executeTakeFirst()
-}
-
-/** What this key waits for already. */
-export async function listPending(tx: Tx, keyId: number) {
-  return tx
-    .selectFrom('approval_requests')
-    .select(['id', 'link_code', 'same_as'])
-    .where('key_id', '=', keyId)
-    .where('status', '=', 'pending')
-    .where('expires_at', '>', now)
-    .execute()
-}
-
-function selectRequests(db: Db) {
-  return db
-    .selectFrom('approval_requests')
-    .innerJoin('api_keys', 'api_keys.id', 'approval_requests.key_id')
-    .innerJoin('workspaces', 'workspaces.id', 'approval_requests.workspace_id')
-    .select([
-      'approval_requests.id',
-      'approval_requests.kind',
-      'approval_requests.user_id',
-      'approval_requests.workspace_id',
-      'workspaces.name as workspace_name',
-      'approval_requests.scopes',
-      'approval_requests.mode',
-      'approval_requests.reason',
-      'approval_requests.action',
-      'approval_requests.link_code',
-      state.as('state'),
-      'approval_requests.granted_mode',
-      'approval_requests.granted_until',
-      'approval_requests.deny_reason',
-      'approval_requests.created_at',
-      'approval_requests.expires_at',
-      'approval_requests.decided_at',
-      'approval_requests.key_id',
-      'api_keys.label as key_label',
-      'api_keys.scopes as key_scopes',
-      'api_keys.client_label',
-      'api_keys.client_ua',
-      'api_keys.client_ip',
-      'api_keys.created_at as key_created_at',
-    ])
-    .where('api_keys.revoked_at', 'is', null)
-    .where('approval_requests.kind', 'in', ['consent', 'permission'])
-    .$narrowType<{ kind: 'consent' | 'permission'; key_id: number; expires_at: string }>()
-}
-
-export type RequestRow = NonNullable<Awaited<ReturnType<typeof findRequest>>>
-
-/** One that the person may decide; undefined alike for a foreign and an unknown one. */
-export async function findRequest(db: Db, userId: string, id: string, kind?: 'consent' | 'permission') {
-  let query = selectRequests(db)
-    .where('approval_requests.user_id', '=', userId)
-    .where('approval_requests.id', '=', id)
-  if (kind) query = query.where('approval_requests.kind', '=', kind)
-  return query.executeTakeFirst()
-}
-
-export async function findByLinkCode(db: Db, userId: string, linkCode: string) {
-  return selectRequests(db)
-    .where('approval_requests.user_id', '=', userId)
-    .where('approval_requests.link_code', '=', linkCode)
-    .executeTakeFirst()
-}
-
-/** What an agent asks again and again: the state of its own request, and its scopes as they are now. */
-export const findOwnRequestStatement: HotStatement = {
-  name: 'find-own-request',
-  text: `select case when r.status = 'pending' and r.expires_at <= guild_now() then 'expired' else r.status end as state,
-           r.granted_mode as "grantedMode", r.granted_until as "grantedUntil", r.deny_reason as "denyReason", k.scopes,
-           exists (select 1 from grants g where g.request_id = r.id and g.consumed_at is not null) as consumed
-         from approval_requests r join api_keys k on k.id = r.key_id
-         where r.id = $1 and r.key_id = $2 and r.kind = $3`,
-}
-
-/** Moves a pending request; undefined when it is not pending any more. */
-export async function claimDecision(
-  tx: Tx,
-  userId: string,
-  id: string,
-  decision:
-    | { status: 'granted'; granted_mode: GrantMode | null; granted_until: string | null }
-    | { status: 'denied'; deny_reason: string | null },
-) {
-  return tx
-    .updateTable('approval_requests')
-    .set({ ...decision, decided_at: now })
-    .where('id', '=', id)
-    .where('user_id', '=', userId)
-    .where('status', '=', 'pending')
-    .where('expires_at', '>', now)
-    .returning('id')
-    .executeTakeFirst()
-}
+const keepSpentSeconds = 31 * 24 * 3600
 
 export interface NewGrant {
   key_id: number
@@ -227,18 +101,23 @@ export async function deleteGrants(tx: Tx, keyId: number, scope: string): Promis
   return Number(numDeletedRows)
 }
 
-export async function deleteOldRequests(db: Db): Promise<number> {
+/** Whether what a request was granted has been used. */
+export async function findSpent(db: Db, requestId: string) {
+  return db
+    .selectFrom('grants')
+    .select('id')
+    .where('request_id', '=', requestId)
+    .where('consumed_at', 'is not', null)
+    .limit(1)
+    .executeTakeFirst()
+}
+
+export async function deleteOldGrants(db: Db): Promise<number> {
   // A spent one stays as long as the request that it answers, whose poll tells of it.
-  const grants = await db
+  const { numDeletedRows } = await db
     .deleteFrom('grants')
     .where('expires_at', '<=', secondsAgo(24 * 3600))
-    .where((e) =>
-      e.or([e('consumed_at', 'is', null), e('expires_at', '<=', secondsAgo(keepAfterExpirySeconds))]),
-    )
+    .where((e) => e.or([e('consumed_at', 'is', null), e('expires_at', '<=', secondsAgo(keepSpentSeconds))]))
     .executeTakeFirst()
-  const requests = await db
-    .deleteFrom('approval_requests')
-    .where('expires_at', '<=', secondsAgo(keepAfterExpirySeconds))
-    .executeTakeFirst()
-  return Number(grants.numDeletedRows) + Number(requests.numDeletedRows)
+  return Number(numDeletedRows)
 }
