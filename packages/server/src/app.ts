@@ -27,24 +27,12 @@ import { createServer, type Server } from './http/server.ts'
 import { deleteForgottenKeys } from './idempotency/idempotency.ts'
 import { deleteEndedInvitations } from './invitations/invitations.ts'
 import { invitationHandlers } from './invitations/routes.ts'
-import {
-  deleteEndedSecrets,
-  deleteUnclaimedKeys,
-  findLiveKeys,
-  KeyCheck,
-  onCredentialEnded,
-} from './keys/keys.ts'
+import { deleteEndedSecrets, deleteUnclaimedKeys, findLiveKeys, KeyCheck } from './keys/keys.ts'
 import { keyHandlers } from './keys/routes.ts'
 import { deleteUsedAddresses, Live } from './live/live.ts'
 import { liveHandlers } from './live/routes.ts'
 import { modelHandlers } from './models/routes.ts'
-import {
-  authorizationServer,
-  deleteEndedRecords,
-  findLiveGrants,
-  OAuthCheck,
-  onGrantEnded,
-} from './oauth/oauth.ts'
+import { authorizationServer, deleteEndedRecords, findLiveGrants, OAuthCheck } from './oauth/oauth.ts'
 import { oauthHandlers } from './oauth/routes.ts'
 import {
   createKeySubject,
@@ -67,7 +55,6 @@ import { sessionHandlers } from './sessions/routes.ts'
 import {
   deleteEndedSessions,
   findLiveSessions,
-  onSessionChanged,
   SessionCheck,
   setSessionWorkspace,
 } from './sessions/sessions.ts'
@@ -88,7 +75,7 @@ export function createApp(deps: Deps): {
   const keys = new KeyCheck(deps)
   const sessions = new SessionCheck(deps)
   const oauth = new OAuthCheck(deps)
-  const live = createLive(deps)
+  const live = createLive(deps, { keys, sessions, oauth })
   const executions: ExecutionParts = { ...deps, live }
   const streams = new EventStreams(deps, live)
   const library = { live, toolbox: createToolbox(deps) }
@@ -190,7 +177,10 @@ export function createApp(deps: Deps): {
 }
 
 /** Sockets end with their credential, which `live/` knows only by name. */
-function createLive(deps: Deps): Live {
+function createLive(
+  deps: Deps,
+  { keys, sessions, oauth }: { keys: KeyCheck; sessions: SessionCheck; oauth: OAuthCheck },
+): Live {
   const { database } = deps
   const live = new Live(deps, {
     key: async (asked) => {
@@ -206,8 +196,8 @@ function createLive(deps: Deps): Live {
     oauth: (asked) => findLiveGrants(database, asked),
   })
   const recheck = (credential: string) => live.recheckCredential(credential)
-  onCredentialEnded(deps.redis, recheck)
-  onSessionChanged(deps.redis, recheck)
-  onGrantEnded(deps.redis, (ended) => (ended === undefined ? live.recheckKind('oauth') : recheck(ended)))
+  keys.onEnded(recheck)
+  sessions.onEnded(recheck)
+  oauth.onGrantEnded((ended) => (ended === undefined ? live.recheckKind('oauth') : recheck(ended)))
   return live
 }

@@ -1,10 +1,10 @@
 import { fullAccess, keysPerUser } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
+import { CredentialCache } from '../operations/credential-cache.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Principal } from '../operations/principal.ts'
 import type { Db, Tx } from '../platform/database.ts'
-import { ExpiringCache } from '../platform/expiring-cache.ts'
-import { hmac, isWellFormedSecret, mintSecret, secretPrefixes } from '../platform/secrets.ts'
+import { hmac, mintSecret, secretPrefixes } from '../platform/secrets.ts'
 import type { Mode } from '../platform/tables.ts'
 import { findUser, lockUser } from '../users/users.ts'
 import * as store from './store.ts'
@@ -13,76 +13,66 @@ export { deleteEndedSecrets, deleteUnclaimedKeys, findLiveKeys } from './store.t
 
 type Parts = Pick<Deps, 'config' | 'database' | 'redis' | 'logger'>
 
-const believedForMs = 900
 const hintLength = 6
-const revokedChannel = 'credentials:ended'
 
-/**
- * Checks keys. A key that was seen a moment ago costs no round trip; how long "a moment" is bounds how long a
- * revocation can go unnoticed, with Redis or without. The word over Redis only makes it sooner.
- */
-export class KeyCheck {
-  readonly #parts: Parts
-  readonly #known = new ExpiringCache<Principal>(20_000)
-
+export class KeyCheck extends CredentialCache {
   constructor(parts: Parts) {
-    this.#parts = parts
-    parts.redis.subscribe(revokedChannel, (credential) => this.#forget(credential))
+    const ring = parts.config.keyPeppers
+    super(parts.redis, {
+      secret: 'apiKey',
+      channel: 'credentials:ended',
+      hash: (secret) => hmac(ring, ring.current, secret),
+      find: (hash, secret, address) => findPrincipal(parts, hash, secret, address),
+    })
   }
 
-  async authenticate(secret: string, address: string): Promise<Principal | undefined> {
-    if (!isWellFormedSecret('apiKey', secret)) return undefined
-    const ring = this.#parts.config.keyPeppers
-    const newest = hmac(ring, ring.current, secret)
-    const cacheKey = newest.toString('latin1')
-    const known = this.#known.get(cacheKey)
-    if (known) return known
-    const started = performance.now()
-    const hashes = [...ring.keys.keys()].map((version) =>
-      version === ring.current ? newest : hmac(ring, version, secret),
-    )
-    const [key] = await this.#parts.database.hot<store.AuthenticatedKey>(store.findBySecretStatement, [
-      hashes,
-    ])
-    if (!key) return undefined
-    this.#noteUse(key, secret, address)
-    const principal: Principal = {
-      kind: 'key',
-      credentialId: key.id,
-      credential: `key:${key.id}`,
-      userId: key.userId,
-      workspaceId: key.workspaceId,
-      mode: key.mode,
-      scopes: key.scopes,
-      activated: key.activated,
-    }
-    this.#known.set(cacheKey, principal, started, Math.min(believedForMs, key.endsInMs ?? believedForMs))
-    return principal
+  announceChange(keyId: number): Promise<void> {
+    return this.announceEnd(nameOf(keyId))
   }
+}
 
-  /** A key that changed or ended is read again by every process, at once where the word gets through. */
-  async announceChange(keyId: number): Promise<void> {
-    this.#forget(`key:${keyId}`)
-    await this.#parts.redis.publish(revokedChannel, `key:${keyId}`)
-  }
+function nameOf(keyId: number): string {
+  return `key:${keyId}`
+}
 
-  #forget(credential: string): void {
-    this.#known.deleteWhere((principal) => principal.credential === credential)
+async function findPrincipal(parts: Parts, newest: Buffer, secret: string, address: string) {
+  const ring = parts.config.keyPeppers
+  const hashes = [...ring.keys.keys()].map((version) =>
+    version === ring.current ? newest : hmac(ring, version, secret),
+  )
+  const [key] = await parts.database.hot<store.AuthenticatedKey>(store.findBySecretStatement, [hashes])
+  if (!key) return undefined
+  noteUse(parts, key, secret, address)
+  const name = nameOf(key.id)
+  const principal: Principal = {
+    kind: 'key',
+    credentialId: key.id,
+    credential: name,
+    userId: key.userId,
+    workspaceId: key.workspaceId,
+    mode: key.mode,
+    scopes: key.scopes,
+    activated: key.activated,
   }
+  return { principal, names: [name], endsInMs: key.endsInMs }
+}
 
-  /** Beside the request: when it was used, and the newest pepper for a secret that has an older one. */
-  #noteUse(key: store.AuthenticatedKey, secret: string, address: string): void {
-    const { config, database, logger } = this.#parts
-    const ring = config.keyPeppers
-    const notes: Promise<void>[] = []
-    if (key.touchDue) notes.push(store.touchKey(database.db, key.id, address))
-    if (key.pepperVersion !== ring.current) {
-      const renewed = { secret_hash: hmac(ring, ring.current, secret), pepper_version: ring.current }
-      notes.push(store.updateSecretHash(database.db, hmac(ring, key.pepperVersion, secret), renewed))
-    }
-    for (const note of notes)
-      note.catch((error) => logger.warn({ err: error, keyId: key.id }, 'use of a key not noted'))
+/** Beside the request: when it was used, and the newest pepper for a secret that has an older one. */
+function noteUse(
+  { config, database, logger }: Parts,
+  key: store.AuthenticatedKey,
+  secret: string,
+  address: string,
+): void {
+  const ring = config.keyPeppers
+  const notes: Promise<void>[] = []
+  if (key.touchDue) notes.push(store.touchKey(database.db, key.id, address))
+  if (key.pepperVersion !== ring.current) {
+    const renewed = { secret_hash: hmac(ring, ring.current, secret), pepper_version: ring.current }
+    notes.push(store.updateSecretHash(database.db, hmac(ring, key.pepperVersion, secret), renewed))
   }
+  for (const note of notes)
+    note.catch((error) => logger.warn({ err: error, keyId: key.id }, 'use of a key not noted'))
 }
 
 export interface NewKey {
@@ -147,11 +137,6 @@ export async function giveSecret(tx: Tx, config: Deps['config'], keyId: number):
     hint: secret.slice(secretPrefixes.apiKey.length, secretPrefixes.apiKey.length + hintLength),
   })
   return secret
-}
-
-/** Calls back with the name of each credential that ended or changed, in whichever process that was. */
-export function onCredentialEnded(redis: Deps['redis'], heard: (credential: string) => void): () => void {
-  return redis.subscribe(revokedChannel, heard)
 }
 
 /** The scopes of a key as they are now, held still until the transaction ends. */

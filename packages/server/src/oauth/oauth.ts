@@ -1,3 +1,3 @@
-export { OAuthCheck, onGrantEnded } from './check.ts'
+export { OAuthCheck } from './check.ts'
 export { authorizationServer } from './endpoints.ts'
 export { deleteEndedRecords, findLiveGrants } from './store.ts'

@@ -3,11 +3,11 @@ import { recordActivity } from '../activity/activity.ts'
 import { openAccount } from '../billing/billing.ts'
 import type { Deps } from '../deps.ts'
 import type { Client } from '../operations/bind.ts'
+import { CredentialCache } from '../operations/credential-cache.ts'
 import type { Principal } from '../operations/principal.ts'
 import type { Db, Tx } from '../platform/database.ts'
-import { ExpiringCache } from '../platform/expiring-cache.ts'
 import { toPrintable } from '../platform/printable.ts'
-import { hashSecret, isWellFormedSecret, mintSecret } from '../platform/secrets.ts'
+import { hashSecret, mintSecret } from '../platform/secrets.ts'
 import type { Mode } from '../platform/tables.ts'
 import {
   createUser,
@@ -34,19 +34,18 @@ type Parts = Pick<Deps, 'database' | 'redis' | 'logger'>
 
 const lifetimeSeconds = 30 * 24 * 3600
 const userAgentLength = 256
-const believedForMs = 900
-const endedChannel = 'sessions:changed'
 
-/** Checks sessions, with the same short memory as keys and for the same reason. */
-export class SessionCheck {
-  readonly #parts: Parts
-  readonly #known = new ExpiringCache<Principal>(20_000)
+export class SessionCheck extends CredentialCache {
   readonly #isMember: (workspaceId: string, userId: string) => Promise<boolean>
 
   constructor(parts: Parts) {
-    this.#parts = parts
+    super(parts.redis, {
+      secret: 'session',
+      channel: 'sessions:changed',
+      hash: hashSecret,
+      find: (hash) => findPrincipal(parts, hash),
+    })
     this.#isMember = createMembershipCheck(parts.database)
-    parts.redis.subscribe(endedChannel, (credential) => this.#forget(credential))
   }
 
   async enterWorkspace(session: Principal, workspaceId: string): Promise<Principal | undefined> {
@@ -55,49 +54,35 @@ export class SessionCheck {
     return (await this.#isMember(id, session.userId)) ? { ...session, workspaceId: id } : undefined
   }
 
-  /** A session that changed or ended is read again by every process. */
-  async announceChange(sessionId: number): Promise<void> {
-    this.#forget(`session:${sessionId}`)
-    await this.#parts.redis.publish(endedChannel, `session:${sessionId}`)
-  }
-
-  #forget(credential: string): void {
-    this.#known.deleteWhere((principal) => principal.credential === credential)
-  }
-
-  async authenticate(token: string): Promise<Principal | undefined> {
-    if (!isWellFormedSecret('session', token)) return undefined
-    const hash = hashSecret(token)
-    const cacheKey = hash.toString('latin1')
-    const known = this.#known.get(cacheKey)
-    if (known) return known
-    const started = performance.now()
-    const { database, logger } = this.#parts
-    const [session] = await database.hot<store.AuthenticatedSession>(store.findByTokenStatement, [hash])
-    if (!session) return undefined
-    if (session.renewalDue) {
-      store
-        .renewSession(database.db, session.id, lifetimeSeconds)
-        .catch((error) => logger.warn({ err: error, sessionId: session.id }, 'session not renewed'))
-    }
-    const principal: Principal = {
-      kind: 'session',
-      credentialId: session.id,
-      credential: `session:${session.id}`,
-      userId: session.userId,
-      workspaceId: session.workspaceId,
-      mode: session.mode,
-      scopes: [fullAccess],
-      activated: true,
-    }
-    this.#known.set(cacheKey, principal, started, believedForMs)
-    return principal
+  announceChange(sessionId: number): Promise<void> {
+    return this.announceEnd(nameOf(sessionId))
   }
 }
 
-/** Calls back with the name of each session that ended or changed, in whichever process that was. */
-export function onSessionChanged(redis: Deps['redis'], heard: (credential: string) => void): () => void {
-  return redis.subscribe(endedChannel, heard)
+function nameOf(sessionId: number): string {
+  return `session:${sessionId}`
+}
+
+async function findPrincipal({ database, logger }: Parts, tokenHash: Buffer) {
+  const [session] = await database.hot<store.AuthenticatedSession>(store.findByTokenStatement, [tokenHash])
+  if (!session) return undefined
+  if (session.renewalDue) {
+    store
+      .renewSession(database.db, session.id, lifetimeSeconds)
+      .catch((error) => logger.warn({ err: error, sessionId: session.id }, 'session not renewed'))
+  }
+  const name = nameOf(session.id)
+  const principal: Principal = {
+    kind: 'session',
+    credentialId: session.id,
+    credential: name,
+    userId: session.userId,
+    workspaceId: session.workspaceId,
+    mode: session.mode,
+    scopes: [fullAccess],
+    activated: true,
+  }
+  return { principal, names: [name] }
 }
 
 /** The account behind an identity; made, with its workspace and its credits, the first time it is seen. */
