@@ -10,10 +10,10 @@ import {
   changeCredits,
   findReservation,
   insufficientCredits,
-  raiseKeySpendLimit,
   reserve,
   settle,
 } from '../src/billing/billing.ts'
+import { raiseSpendLimit } from '../src/keys/keys.ts'
 import { migrate } from '../src/platform/migrate.ts'
 import { createDatabase, type House, openHouse } from './support/house.ts'
 
@@ -288,7 +288,7 @@ describe("a key's spend limit", () => {
     await end(executionId, 10)
     expect(await start(person, { keyId })).toMatchObject({ ok: false, reason: 'key_limit' })
     const raise = (id: number, toMilliDs: number) =>
-      database.transaction((tx) => raiseKeySpendLimit(tx, id, toMilliDs))
+      database.transaction((tx) => raiseSpendLimit(tx, id, toMilliDs))
     expect(await raise(keyId, 40_000)).toBe(40_000)
     expect(await raise(keyId, 5_000)).toBe(40_000)
     expect(await start(person, { keyId })).toMatchObject({ reservation: { amountMilliDs: 30_000 } })

@@ -1,7 +1,7 @@
 import { activationLifetimeSeconds } from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
 import type { Deps } from '../deps.ts'
-import { createKey, giveSecret } from '../keys/keys.ts'
+import { createKey, giveSecret, lockPairedKey } from '../keys/keys.ts'
 import type { Client } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import { tooManyRequests } from '../operations/limits.ts'
@@ -66,7 +66,7 @@ export async function pollActivation(
 async function collectKey(tx: Tx, deps: Deps, deviceCodeHash: Buffer): Promise<Collected | undefined> {
   const claimed = await store.claimConsumption(tx, deviceCodeHash)
   if (!claimed) return undefined
-  const key = claimed.key_id === null ? undefined : await store.findPairedKey(tx, claimed.key_id)
+  const key = claimed.key_id === null ? undefined : await lockPairedKey(tx, claimed.key_id)
   // Revoked before it was collected: the code is used up and there is nothing to hand over.
   if (!key) return undefined
   return {

@@ -100,19 +100,6 @@ export async function claimConsumption(tx: Tx, deviceCodeHash: Buffer) {
     .executeTakeFirst()
 }
 
-/** The key a claim hands over; undefined when it was revoked between approval and claim. */
-export async function findPairedKey(tx: Tx, keyId: number) {
-  return tx
-    .selectFrom('api_keys')
-    .innerJoin('users', 'users.id', 'api_keys.user_id')
-    .innerJoin('workspaces', 'workspaces.id', 'api_keys.workspace_id')
-    .select(['api_keys.id', 'users.mode', 'workspaces.id as workspaceId', 'workspaces.name as workspaceName'])
-    .where('api_keys.id', '=', keyId)
-    .where('api_keys.revoked_at', 'is', null)
-    .forUpdate('api_keys')
-    .executeTakeFirst()
-}
-
 export async function countMisses(tx: Tx, userId: string, windowSeconds: number) {
   return tx
     .selectFrom('code_misses')

@@ -12,6 +12,7 @@ import { bindRoutes } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Config } from '../platform/config.ts'
 import type { Db, Tx } from '../platform/database.ts'
+import { lockContents } from '../workspaces/workspaces.ts'
 import { ensurePrimary, findAgent } from './agents.ts'
 import * as store from './store.ts'
 
@@ -33,7 +34,7 @@ export function agentHandlers({ live }: { live: Live }) {
       }
       requireKnownModel(deps.config, body.model)
       const answer = await createOnce(call, async (tx) => {
-        await store.lockAgents(tx, workspaceId)
+        await lockContents(tx, workspaceId)
         await ensurePrimary(tx, workspaceId)
         await requireRoom(tx, workspaceId)
         if (await store.findAgent(tx, workspaceId, body.slug)) {
@@ -62,7 +63,7 @@ export function agentHandlers({ live }: { live: Live }) {
       const { workspaceId } = principal
       requireKnownModel(deps.config, body.model)
       const row = await deps.database.transaction(async (tx) => {
-        await store.lockAgents(tx, workspaceId)
+        await lockContents(tx, workspaceId)
         const before = await requireAgent(tx, workspaceId, params.agentId)
         const change = changesOf(before, body)
         if (change.is_primary === false) throw primaryStays()
@@ -85,7 +86,7 @@ export function agentHandlers({ live }: { live: Live }) {
     deleteAgent: async ({ principal, params, deps, access }) => {
       const { workspaceId } = principal
       const slug = await deps.database.transaction(async (tx) => {
-        await store.lockAgents(tx, workspaceId)
+        await lockContents(tx, workspaceId)
         const row = await requireAgent(tx, workspaceId, params.agentId)
         await access.spend(tx)
         if (!(await store.deleteAgent(tx, workspaceId, row.slug))) throw primaryStays()

@@ -49,11 +49,6 @@ export async function countAgents(db: Db, workspaceId: string): Promise<number> 
   return count
 }
 
-/** Changes of the agents of one workspace happen one after the other. */
-export async function lockAgents(tx: Tx, workspaceId: string): Promise<void> {
-  await tx.selectFrom('workspaces').select('id').where('id', '=', workspaceId).forNoKeyUpdate().execute()
-}
-
 /** Undefined when the slug is taken, or when there is a primary one already and this wants to be it too. */
 export async function insertAgent(db: Db, workspaceId: string, agent: NewAgent) {
   return db

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { fromDs, minimumCreditsDs, toDs } from '@guildhall/contract'
-import { lockKeyLimit, raiseKeySpendLimit } from '../billing/billing.ts'
+import { lockSpendLimit, raiseSpendLimit } from '../keys/keys.ts'
 import type { Tx } from '../platform/database.ts'
 import type { AppliedKind } from './kinds.ts'
 import * as store from './store.ts'
@@ -15,7 +15,7 @@ interface StoppedExecution {
 /** In the transaction that ends what reached its key's limit. Undefined when the key's owner is asked already. */
 export async function requestBudget(tx: Tx, stopped: StoppedExecution): Promise<string | undefined> {
   const { executionId, keyId, userId, workspaceId } = stopped
-  const limitMilliDs = await lockKeyLimit(tx, keyId)
+  const limitMilliDs = await lockSpendLimit(tx, keyId)
   if (limitMilliDs === undefined) return undefined
   const [id] = await store.insertRequests(tx, [
     {
@@ -48,9 +48,9 @@ export const budgetKind: AppliedKind = {
 
 /** As much again, unless the person says how much. Undefined when the key has no limit any more. */
 async function raise(tx: Tx, keyId: number, amount: number | undefined): Promise<number | undefined> {
-  const limit = await lockKeyLimit(tx, keyId)
+  const limit = await lockSpendLimit(tx, keyId)
   if (limit === undefined) return undefined
   // Something is added, however little was said.
   const added = amount === undefined ? Math.max(limit, fromDs(minimumCreditsDs)) : Math.max(1, fromDs(amount))
-  return raiseKeySpendLimit(tx, keyId, limit + added)
+  return raiseSpendLimit(tx, keyId, limit + added)
 }

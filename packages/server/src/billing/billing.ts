@@ -9,7 +9,6 @@ import { type Concern, entriesFor } from './entries.ts'
 import * as store from './store.ts'
 
 export type { Allowance } from './amount.ts'
-export { lockKeyLimit } from './store.ts'
 
 export interface Reservation extends Allowance {
   readonly reservationId: string
@@ -166,15 +165,6 @@ export async function changeCredits(
   const workspaceId = (await findPersonalWorkspace(tx, userId))?.id ?? null
   await recordActivity(tx, 'operator', { type, workspaceId, details })
   return describeAccount(await lockAccount(tx, userId))
-}
-
-/** For an approved budget: the key may spend at least this much in all. Undefined when it has no limit. */
-export async function raiseKeySpendLimit(
-  tx: Tx,
-  keyId: number,
-  toMilliDs: number,
-): Promise<number | undefined> {
-  return store.updateKeyLimit(tx, keyId, toMilliDs)
 }
 
 export function insufficientCredits({

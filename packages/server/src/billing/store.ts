@@ -73,29 +73,6 @@ export async function findKeyBudget(db: Db, keyId: number) {
     .executeTakeFirst()
 }
 
-/** Holds the key's row. Undefined when the key may spend without limit. */
-export async function lockKeyLimit(tx: Tx, keyId: number): Promise<number | undefined> {
-  const key = await tx
-    .selectFrom('api_keys')
-    .select('spend_limit_milli_ds')
-    .where('id', '=', keyId)
-    .forNoKeyUpdate()
-    .executeTakeFirst()
-  return key?.spend_limit_milli_ds ?? undefined
-}
-
-/** Undefined when the key has no limit; one that is higher already stays. */
-export async function updateKeyLimit(tx: Tx, keyId: number, atLeastMilliDs: number) {
-  const row = await tx
-    .updateTable('api_keys')
-    .set({ spend_limit_milli_ds: sql<number>`greatest(spend_limit_milli_ds, ${atLeastMilliDs})` })
-    .where('id', '=', keyId)
-    .where('spend_limit_milli_ds', 'is not', null)
-    .returning('spend_limit_milli_ds as limitMilliDs')
-    .executeTakeFirst()
-  return row?.limitMilliDs ?? undefined
-}
-
 export async function insertReservation(
   tx: Tx,
   row: {

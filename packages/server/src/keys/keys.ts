@@ -9,7 +9,14 @@ import type { Mode } from '../platform/tables.ts'
 import { findUser, lockUser } from '../users/users.ts'
 import * as store from './store.ts'
 
-export { deleteEndedSecrets, deleteUnclaimedKeys, findLiveKeys } from './store.ts'
+export {
+  deleteEndedSecrets,
+  deleteUnclaimedKeys,
+  findLiveKeys,
+  lockPairedKey,
+  lockSpendLimit,
+  updateSpendLimit as raiseSpendLimit,
+} from './store.ts'
 
 type Parts = Pick<Deps, 'config' | 'database' | 'redis' | 'logger'>
 

@@ -279,3 +279,39 @@ export async function updateScopes(
     .where('id', '=', keyId)
     .execute()
 }
+
+/** Holds the key's row. Undefined when the key may spend without limit. */
+export async function lockSpendLimit(tx: Tx, keyId: number): Promise<number | undefined> {
+  const key = await tx
+    .selectFrom('api_keys')
+    .select('spend_limit_milli_ds')
+    .where('id', '=', keyId)
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+  return key?.spend_limit_milli_ds ?? undefined
+}
+
+/** Undefined when the key has no limit; one that is higher already stays. */
+export async function updateSpendLimit(tx: Tx, keyId: number, atLeastMilliDs: number) {
+  const row = await tx
+    .updateTable('api_keys')
+    .set({ spend_limit_milli_ds: sql<number>`greatest(spend_limit_milli_ds, ${atLeastMilliDs})` })
+    .where('id', '=', keyId)
+    .where('spend_limit_milli_ds', 'is not', null)
+    .returning('spend_limit_milli_ds as limitMilliDs')
+    .executeTakeFirst()
+  return row?.limitMilliDs ?? undefined
+}
+
+/** The key a claim hands over; undefined when it was revoked between approval and claim. */
+export async function lockPairedKey(tx: Tx, keyId: number) {
+  return tx
+    .selectFrom('api_keys')
+    .innerJoin('users', 'users.id', 'api_keys.user_id')
+    .innerJoin('workspaces', 'workspaces.id', 'api_keys.workspace_id')
+    .select(['api_keys.id', 'users.mode', 'workspaces.id as workspaceId', 'workspaces.name as workspaceName'])
+    .where('api_keys.id', '=', keyId)
+    .where('api_keys.revoked_at', 'is', null)
+    .forUpdate('api_keys')
+    .executeTakeFirst()
+}

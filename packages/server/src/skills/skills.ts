@@ -14,7 +14,7 @@ import type { Config } from '../platform/config.ts'
 import { type Db, isLocked, type Tx } from '../platform/database.ts'
 import type { SkillWarning } from '../platform/tables.ts'
 import { lintSkill } from '../sources/sources.ts'
-import { executionRunning, shareSlot } from '../workspaces/workspaces.ts'
+import { executionRunning, lockContents, shareSlot } from '../workspaces/workspaces.ts'
 import * as store from './store.ts'
 
 export { deleteLapsedFetches, findSkill, type LiveSkill } from './store.ts'
@@ -177,7 +177,7 @@ export async function requireFreeSlot(tx: Tx, workspaceId: string): Promise<void
 }
 
 async function requireRoom(tx: Tx, workspaceId: string): Promise<void> {
-  await store.lockLibrary(tx, workspaceId)
+  await lockContents(tx, workspaceId)
   if ((await store.countSkills(tx, workspaceId)) < skillsPerWorkspace) return
   throw new ApiError('INVALID_INPUT', {
     message: `A workspace holds at most ${skillsPerWorkspace} skills; uninstall one first`,

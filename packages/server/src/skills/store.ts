@@ -107,11 +107,6 @@ export async function countSkills(db: Db, workspaceId: string): Promise<number> 
   return count
 }
 
-/** New entries of one workspace are counted one after the other; other writes do not wait. */
-export async function lockLibrary(tx: Tx, workspaceId: string): Promise<void> {
-  await tx.selectFrom('workspaces').select('id').where('id', '=', workspaceId).forNoKeyUpdate().execute()
-}
-
 /**
  * Takes the next number of a skill and makes its version, in that order: whoever writes the same skill waits at the
  * skill's row, so numbers have no gaps and the highest is always the one that was committed last.

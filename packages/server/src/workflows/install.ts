@@ -15,6 +15,7 @@ import { ApiError } from '../operations/errors.ts'
 import type { Principal } from '../operations/principal.ts'
 import type { Tx } from '../platform/database.ts'
 import type { Toolbox } from '../tools/tools.ts'
+import { lockContents } from '../workspaces/workspaces.ts'
 import * as store from './store.ts'
 import { compileFor } from './workflows.ts'
 
@@ -128,7 +129,7 @@ async function writeWorkflow(
 ): Promise<store.WorkflowRow> {
   const { workspaceId } = principal
   const { slug, definition_id: definitionId } = workflow
-  await store.lockWorkflows(tx, workspaceId)
+  await lockContents(tx, workspaceId)
   const before = await store.findWorkflow(tx, workspaceId, slug)
   if (!before) await requireRoom(tx, workspaceId)
   await keepBundle(tx, stored)

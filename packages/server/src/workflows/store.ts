@@ -60,11 +60,6 @@ export async function countWorkflows(db: Db, workspaceId: string): Promise<numbe
   return count
 }
 
-/** Workflows of one workspace are written one after the other, so that counting them means something. */
-export async function lockWorkflows(tx: Tx, workspaceId: string): Promise<void> {
-  await tx.selectFrom('workspaces').select('id').where('id', '=', workspaceId).forNoKeyUpdate().execute()
-}
-
 /** In one statement: who reads meanwhile sees the one before or this one, whole. */
 export async function insertOrUpdateWorkflow(
   tx: Tx,

@@ -116,6 +116,14 @@ export async function listMemberIds(db: Db, workspaceId: string): Promise<string
   return (await query.execute()).map(({ user_id }) => user_id)
 }
 
+/**
+ * What a workspace holds (agents, skills, workflows) is counted and added to one after the other. Weaker than
+ * `lockWorkspace`: rows that refer to the workspace are written meanwhile.
+ */
+export async function lockContents(tx: Tx, workspaceId: string): Promise<void> {
+  await tx.selectFrom('workspaces').select('id').where('id', '=', workspaceId).forNoKeyUpdate().execute()
+}
+
 /** Locks the workspace, so that members are counted and owners kept by one change at a time. */
 export async function lockWorkspace(tx: Tx, workspaceId: string) {
   return tx
