@@ -125,6 +125,13 @@ module.exports = {
       to: { path: `${server}/(?!platform/|operations/|http/|engine/|deps\\.ts$)` },
     },
     {
+      name: 'one-memory-of-credentials',
+      comment: 'Keys, sessions and tokens are remembered in operations/credential-cache.ts alone',
+      severity: 'error',
+      from: { path: `${server}/(keys|sessions|oauth)/` },
+      to: { path: `${server}/platform/expiring-cache\\.ts$` },
+    },
+    {
       name: 'routes-are-for-the-app',
       severity: 'error',
       from: { path: server, pathNot: `${server}/app\\.ts$` },

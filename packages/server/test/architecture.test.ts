@@ -68,6 +68,7 @@ const planted: [rule: string, file: string, line: string][] = [
   ['no-cycles', 'platform/ids.ts', "import './secrets.ts'"],
   ['door-keys', 'activation/activation.ts', "import '../keys/store.ts'"],
   ['direction-keys', 'keys/keys.ts', "import '../activation/activation.ts'"],
+  ['one-memory-of-credentials', 'keys/keys.ts', "import '../platform/expiring-cache.ts'"],
   ['routes-are-for-the-app', 'activation/activation.ts', "import '../keys/routes.ts'"],
   ['fastify-in-http', 'keys/keys.ts', "import 'fastify'"],
   ['drivers-in-platform-and-stores', 'keys/keys.ts', "import 'pg'"],

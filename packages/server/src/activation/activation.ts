@@ -2,10 +2,10 @@ import { activationLifetimeSeconds } from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
 import type { Deps } from '../deps.ts'
 import { createKey, giveSecret, lockPairedKey } from '../keys/keys.ts'
+import type { Actor } from '../operations/actor.ts'
 import type { Client } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import { tooManyRequests } from '../operations/limits.ts'
-import type { Principal } from '../operations/principal.ts'
 import { confirmSubject, requireAssertionIfRegistered } from '../passkeys/passkeys.ts'
 import type { Tx } from '../platform/database.ts'
 import { networkOf } from '../platform/network.ts'
@@ -79,7 +79,7 @@ async function collectKey(tx: Tx, deps: Deps, deviceCodeHash: Buffer): Promise<C
 /** Approval makes the key's row: it counts, has its name and workspace, and no secret yet. */
 export async function approveActivation(
   deps: Deps,
-  decider: Principal,
+  decider: Actor,
   typedCode: string,
   access: 'full' | 'declared',
   deviceAuth: unknown,
@@ -116,7 +116,7 @@ export async function approveActivation(
   })
 }
 
-export async function denyActivation(deps: Deps, decider: Principal, typedCode: string): Promise<void> {
+export async function denyActivation(deps: Deps, decider: Actor, typedCode: string): Promise<void> {
   await withinMissBudget(deps, decider.userId, typedCode, async (tx, userCode) => {
     const decision = { status: 'denied', decidedBy: decider.userId } as const
     const activation = await store.claimDecision(tx, userCode, decision)
@@ -127,7 +127,7 @@ export async function denyActivation(deps: Deps, decider: Principal, typedCode: 
 
 async function record(
   tx: Tx,
-  decider: Principal,
+  decider: Actor,
   type: 'activation.approved' | 'activation.denied',
   activation: { client_label: string; client_ip: string },
   details: Record<string, unknown>,

@@ -1,10 +1,10 @@
 import type { ActivityType } from '@guildhall/contract'
-import type { Principal, StartedThrough } from '../operations/principal.ts'
+import type { Doer } from '../operations/actor.ts'
 import type { Db } from '../platform/database.ts'
 import * as store from './store.ts'
 
-/** Who did it: a credential, nobody we know, or whoever runs this deployment. */
-export type Actor = Pick<Principal, 'kind' | 'credentialId' | 'userId'> | 'anonymous' | 'operator'
+/** Who did it: somebody, nobody we know, or whoever runs this deployment. */
+export type Author = Doer | 'anonymous' | 'operator'
 
 interface Entry {
   readonly type: ActivityType
@@ -16,21 +16,19 @@ interface Entry {
  * Adds a line to the audit log. Call it in the transaction of what it tells, so that neither exists without the
  * other. Details are for people: names and numbers, never a secret.
  */
-export async function recordActivity(db: Db, actor: Actor, entry: Entry): Promise<void> {
-  const isNamed = typeof actor !== 'string'
+export async function recordActivity(db: Db, author: Author, entry: Entry): Promise<void> {
+  const actor = typeof author === 'string' ? undefined : author
   await store.insertActivity(db, {
     workspace_id: entry.workspaceId,
-    user_id: isNamed ? actor.userId : null,
-    api_key_id: isNamed && actor.kind === 'key' ? actor.credentialId : null,
-    actor_kind: isNamed ? actor.kind : actor,
+    user_id: actor?.userId ?? null,
+    api_key_id: actor?.apiKeyId ?? null,
+    actor_kind: typeof author === 'string' ? author : kindOf(author),
     type: entry.type,
     details: JSON.stringify(entry.details ?? {}),
   })
 }
 
-/** Who acts by what was started earlier; of a session nothing but the person is kept. */
-export function actorBehind(userId: string, { apiKeyId, oauthGrantId }: StartedThrough): Actor {
-  if (apiKeyId !== null) return { kind: 'key', credentialId: apiKeyId, userId }
-  if (oauthGrantId !== null) return { kind: 'oauth', credentialId: oauthGrantId, userId }
-  return { kind: 'session', credentialId: 0, userId }
+function kindOf({ apiKeyId, oauthGrantId }: Doer): 'key' | 'oauth' | 'session' {
+  if (apiKeyId !== null) return 'key'
+  return oauthGrantId === null ? 'session' : 'oauth'
 }

@@ -1,22 +1,18 @@
-import { actorBehind } from '../activity/activity.ts'
 import { findReservation, isSettled, releaseOldReservations, reserve, settle } from '../billing/billing.ts'
 import type { Deps } from '../deps.ts'
 import { conversationAbout, runLoop, type Schema, standardLimits, type Usage } from '../loop/loop.ts'
 import { findProviderKey, ModelError, type Models } from '../models/models.ts'
+import type { Actor } from '../operations/actor.ts'
 import type { AgentRow } from './store.ts'
 
 export interface AskParts extends Pick<Deps, 'database' | 'config'> {
   readonly models: Models
 }
 
-export interface Ask {
+export interface Ask extends Actor {
   readonly prompt: string
   /** JSON Schema of the value that is wanted instead of a text; one that a definition was accepted with. */
   readonly outputSchema?: Schema
-  readonly workspaceId: string
-  readonly userId: string
-  readonly apiKeyId: number | null
-  readonly oauthGrantId: number | null
   /** What the question is paid under: asked again after a crash, it is not paid twice while it is open. */
   readonly idempotencyKey: string
   readonly signal: AbortSignal
@@ -51,8 +47,7 @@ export async function askAgent(parts: AskParts, agent: AgentRow, ask: Ask): Prom
       throw new AgentFailure('AGENT_FAILED', error.message, { reason: error.kind })
     throw error
   } finally {
-    const by = actorBehind(ask.userId, ask)
-    await parts.database.transaction((tx) => settle(tx, reservationId, usedMilliDs, by))
+    await parts.database.transaction((tx) => settle(tx, reservationId, usedMilliDs, ask))
   }
 }
 

@@ -1,8 +1,8 @@
 import { recordActivity } from '../activity/activity.ts'
 import type { Deps } from '../deps.ts'
 import type { Live } from '../live/live.ts'
+import type { Actor } from '../operations/actor.ts'
 import { ApiError } from '../operations/errors.ts'
-import type { Principal } from '../operations/principal.ts'
 import { challengeFor } from '../passkeys/passkeys.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import { announceApprovals } from './announce.ts'
@@ -31,7 +31,7 @@ export class Approvals {
    * inbox; the others have routes of their own, and say which.
    */
   async decide(
-    person: Principal,
+    person: Actor,
     id: string,
     decision: Decision,
     only?: store.StoredKind,
@@ -68,7 +68,7 @@ export class Approvals {
   }
 
   /** What the person's passkey must sign to approve this with exactly this choice. */
-  async challenge(person: Principal, id: string, choice: Choice) {
+  async challenge(person: Actor, id: string, choice: Choice) {
     const request = await this.#find(this.#deps.database.db, person, id)
     const subject = request && this.#kinds[request.kind].subjectOf?.(request, choice)
     if (!subject) throw new ApiError('NOT_FOUND')
@@ -76,11 +76,11 @@ export class Approvals {
     return challengeFor(this.#deps, person.userId, subject)
   }
 
-  findByLinkCode(db: Db, person: Principal, linkCode: string) {
+  findByLinkCode(db: Db, person: Actor, linkCode: string) {
     return store.findDecidable(db, person.userId, { linkCode }, this.#shared)
   }
 
-  async list(person: Principal, page: store.Page) {
+  async list(person: Actor, page: store.Page) {
     const rows = await store.listInbox(this.#deps.database.db, person.userId, this.#shared, page)
     return rows.map((row) => ({
       ...row,
@@ -88,7 +88,7 @@ export class Approvals {
     }))
   }
 
-  #find(db: Db, { userId }: Principal, id: string) {
+  #find(db: Db, { userId }: Actor, id: string) {
     return store.findDecidable(db, userId, { id }, this.#shared)
   }
 
@@ -97,7 +97,7 @@ export class Approvals {
   }
 
   /** Read after the lost claim: what is decided stays so, hence this is what won. */
-  async #late(tx: Tx, person: Principal, id: string): Promise<ApiError> {
+  async #late(tx: Tx, person: Actor, id: string): Promise<ApiError> {
     const now = await this.#find(tx, person, id)
     return now ? refuseDecision(now.state) : new ApiError('NOT_FOUND')
   }

@@ -1,5 +1,5 @@
 import type { ActivityType, GrantMode } from '@guildhall/contract'
-import type { Principal } from '../operations/principal.ts'
+import type { Actor } from '../operations/actor.ts'
 import type { Subject } from '../passkeys/passkeys.ts'
 import type { Tx } from '../platform/database.ts'
 import type { DecidableRow, StoredKind } from './store.ts'
@@ -43,14 +43,14 @@ interface Facts {
 /** Its effect comes about in the transaction that closes the request; locks are taken person, key, request. */
 export interface AppliedKind extends Facts {
   readonly lines: Readonly<Record<Decision['status'], ActivityType>>
-  apply(tx: Tx, person: Principal, request: DecidableRow, decision: Decision): Promise<Effect>
+  apply(tx: Tx, person: Actor, request: DecidableRow, decision: Decision): Promise<Effect>
   /** After the commit, before anybody hears of it. */
   committed?(request: DecidableRow): Promise<void>
 }
 
 /** Somebody else's transaction takes the decision, closes the request, and tells of both. */
 export interface ForwardedKind extends Facts {
-  forward(person: Principal, request: DecidableRow, decision: Decision): Promise<void>
+  forward(person: Actor, request: DecidableRow, decision: Decision): Promise<void>
 }
 
 /** All there is to know about a kind of thing that waits for a person. A new one is one of these, and one line in `app.ts`. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { Actor } from '../operations/actor.ts'
 import { ApiError } from '../operations/errors.ts'
-import type { Principal } from '../operations/principal.ts'
 import type { Tx } from '../platform/database.ts'
 import type { Decision, ForwardedKind } from './kinds.ts'
 import * as store from './store.ts'
@@ -78,7 +78,7 @@ interface Answered {
   /** Of the question; whatever else the run asks meanwhile stays open. */
   readonly key: string
   readonly data: unknown
-  readonly by: Principal
+  readonly by: Actor
 }
 
 /** A step of a workflow. `answer` lets the run go on with what was said; it closes the question and tells who answered. */

@@ -140,9 +140,9 @@ export async function requireReadable(
   { principal, access, deps }: { principal: Principal; access: Access; deps: Pick<Deps, 'database'> },
   artifactId: string,
 ): Promise<void> {
-  const { kind, credentialId, workspaceId } = principal
-  const mayBeOwn = kind === 'key' && (await access.holds(anySkill))
-  if (mayBeOwn && (await store.findOutput(deps.database.db, workspaceId, artifactId, credentialId))) return
+  const { apiKeyId, workspaceId } = principal
+  const mayBeOwn = apiKeyId !== null && (await access.holds(anySkill))
+  if (mayBeOwn && (await store.findOutput(deps.database.db, workspaceId, artifactId, apiKeyId))) return
   await access.require(['workspace:files:read'])
 }
 

@@ -1,5 +1,5 @@
 import { fromDs, minimumCreditsDs, toDs } from '@guildhall/contract'
-import { type Actor, recordActivity } from '../activity/activity.ts'
+import { type Author, recordActivity } from '../activity/activity.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Config } from '../platform/config.ts'
 import type { Db, Tx } from '../platform/database.ts'
@@ -132,7 +132,7 @@ export async function releaseOldReservations(
  * Charges what an execution used, at most what was set aside, and gives the rest back, in the transaction that ends
  * it. Only the first call counts; every call answers what was charged. `by`: who is on record with the charge.
  */
-export async function settle(tx: Tx, executionId: string, usedMilliDs: number, by?: Actor): Promise<number> {
+export async function settle(tx: Tx, executionId: string, usedMilliDs: number, by?: Author): Promise<number> {
   const closed = await store.claimReservation(tx, executionId, usedMilliDs)
   if (!closed) return (await store.findReservation(tx, executionId))?.charged_milli_ds ?? 0
   const { user_id: userId, amount_milli_ds: reserved, charged_milli_ds: charged } = closed

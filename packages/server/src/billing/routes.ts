@@ -12,7 +12,7 @@ export function billingHandlers() {
     getBilling: async ({ principal, deps }) => {
       const { db } = deps.database
       const account = (await store.findAccount(db, principal.userId)) ?? emptyAccount
-      const key = principal.kind === 'key' ? await store.findKeyBudget(db, principal.credentialId) : undefined
+      const key = principal.apiKeyId === null ? undefined : await store.findKeyBudget(db, principal.apiKeyId)
       return {
         mode: principal.mode,
         unit: 'Ds' as const,

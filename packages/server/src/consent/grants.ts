@@ -10,11 +10,11 @@ import * as store from './store.ts'
  */
 export function createGrants({ database }: Pick<Deps, 'database'>): Grants {
   return {
-    find: async ({ kind, credentialId }, scopes, { method, path, repeatKey }) => {
-      if (kind !== 'key') return { uncovered: [...scopes], once: [] }
+    find: async ({ apiKeyId }, scopes, { method, path, repeatKey }) => {
+      if (apiKeyId === null) return { uncovered: [...scopes], once: [] }
       const found = await database.hot<{ scope: string; mode: 'session' | 'one_time' }>(
         store.findGrantsStatement,
-        [credentialId, method, path, repeatKey ?? null],
+        [apiKeyId, method, path, repeatKey ?? null],
       )
       const covering = (scope: string) => found.filter((grant) => coversScope(grant.scope, scope))
       return {

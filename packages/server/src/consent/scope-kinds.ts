@@ -9,8 +9,8 @@ import { recordActivity } from '../activity/activity.ts'
 import type { AppliedKind, Choice, DecidableRow, Effect } from '../approvals/approvals.ts'
 import type { Deps } from '../deps.ts'
 import { type KeyCheck, lockKeyScopes, setKeyScopes } from '../keys/keys.ts'
+import type { Actor } from '../operations/actor.ts'
 import { ApiError } from '../operations/errors.ts'
-import type { Principal } from '../operations/principal.ts'
 import { requireAssertion } from '../passkeys/passkeys.ts'
 import type { Tx } from '../platform/database.ts'
 import * as store from './store.ts'
@@ -67,7 +67,7 @@ function refuseBeyond({ scopes }: DecidableRow, chosen: readonly string[]): void
 async function grantScopes(
   tx: Tx,
   deps: Deps,
-  person: Principal,
+  person: Actor,
   request: DecidableRow,
   choice: Choice,
 ): Promise<Effect> {
@@ -127,7 +127,7 @@ async function writeGrants(
 }
 
 /** Takes one scope from a key, with every grant of it. Undefined when the person has no such key. */
-export async function removeScope(deps: Deps, person: Principal, keyId: number, scope: string) {
+export async function removeScope(deps: Deps, person: Actor, keyId: number, scope: string) {
   return deps.database.transaction(async (tx) => {
     const own = await lockKeyScopes(tx, keyId, person.userId)
     const scopes = own.scopes.filter((held) => held !== scope)

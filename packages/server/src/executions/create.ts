@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { fromDs, inputBytes } from '@guildhall/contract'
 import { keepBundle, requireArtifactRoom, type StoredBundle } from '../artifacts/artifacts.ts'
+import type { Actor } from '../operations/actor.ts'
 import { ApiError } from '../operations/errors.ts'
-import type { StartedThrough } from '../operations/principal.ts'
 import type { Config } from '../platform/config.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import type { LiveSkill } from '../skills/skills.ts'
@@ -25,17 +25,11 @@ export interface ExecutionWish {
   step?: { runId: string; key: string; awakeableId: string }
 }
 
-/** Whose it is, and through what they made it. */
-export interface Maker extends StartedThrough {
-  readonly workspaceId: string
-  readonly userId: string
-}
-
 /** An idle execution of the skill as it is now: whatever is installed later, this runs what was there. */
 export async function prepareExecution(
   tx: Tx,
   config: Pick<Config, 'quotas'>,
-  { workspaceId, userId, apiKeyId, oauthGrantId }: Maker,
+  { workspaceId, userId, apiKeyId, oauthGrantId }: Actor,
   skill: LiveSkill,
   wish: ExecutionWish,
 ): Promise<store.ExecutionRow> {

@@ -1,5 +1,5 @@
 import { toDs } from '@guildhall/contract'
-import type { Actor } from '../activity/activity.ts'
+import type { Author } from '../activity/activity.ts'
 import { announceApprovals } from '../approvals/approvals.ts'
 import type { Deps } from '../deps.ts'
 import type { Live } from '../live/live.ts'
@@ -171,7 +171,7 @@ export const interrupted: Ending = {
 const seenGoneWithinMs = 4000
 
 /** Cancel, as far as the record goes; then waits until the worker has seen the last process gone, or for a while. */
-export async function cancel(parts: ExecutionParts, id: number, by: Actor, spend?: Spend) {
+export async function cancel(parts: ExecutionParts, id: number, by: Author, spend?: Spend) {
   const { row, changed } = await end(parts, id, { ...interrupted, by }, { spend })
   if (!changed) return { row, changed, processKilled: false }
   return { row, changed, processKilled: row?.worker_id ? await waitUntilGone(parts, id) : false }
@@ -192,7 +192,7 @@ async function waitUntilGone(parts: ExecutionParts, id: number): Promise<boolean
 const stoppedAtOnce = 5
 
 /** For a key that is revoked together with what it runs. */
-export async function stopExecutionsOfKey(parts: ExecutionParts, keyId: number, by: Actor): Promise<number> {
+export async function stopExecutionsOfKey(parts: ExecutionParts, keyId: number, by: Author): Promise<number> {
   for (let stopped = 0; ; ) {
     const ids = await listStore.listOpenOfKey(parts.database.db, keyId, stoppedAtOnce)
     if (ids.length === 0) return stopped

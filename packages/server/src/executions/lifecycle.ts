@@ -1,10 +1,10 @@
 import { fromDs, type StopReason, toDs } from '@guildhall/contract'
-import { type Actor, actorBehind, recordActivity } from '../activity/activity.ts'
+import { type Author, recordActivity } from '../activity/activity.ts'
 import { requestBudget } from '../approvals/approvals.ts'
 import { findRefusal, insufficientCredits, reserve, settle } from '../billing/billing.ts'
 import { deleteAnswersOf } from '../idempotency/idempotency.ts'
+import { type Actor, actorBehind } from '../operations/actor.ts'
 import { ApiError } from '../operations/errors.ts'
-import { type Principal, type StartedThrough, startedThrough } from '../operations/principal.ts'
 import type { Config } from '../platform/config.ts'
 import type { Tx } from '../platform/database.ts'
 import { updateTrace } from '../traces/traces.ts'
@@ -36,20 +36,20 @@ export interface StartWish {
   /** The smaller of this and what it was made with holds. */
   maxCostMilliDs: number | null
   /** The person pays; the limit of the key through which it is started counts, not that of the one that made it. */
-  through: StartedThrough
+  by: Actor
   /** For a step: that its run was allowed by a grant that is used up. Anything else is asked of the key itself. */
   allowedOnce?: boolean
 }
 
 /** By one text that says it all. */
 export function toWish(
-  principal: Principal,
+  by: Actor,
   text: string,
   { ifBusy = 'reject', maxCost }: { ifBusy?: StartWish['ifBusy'] | undefined; maxCost?: number | undefined },
 ): StartWish {
   const maxCostMilliDs = maxCost === undefined ? null : fromDs(maxCost)
   const contents = [[{ type: 'text' as const, text }]]
-  return { text, contents, ifBusy, maxCostMilliDs, through: startedThrough(principal) }
+  return { text, contents, ifBusy, maxCostMilliDs, by }
 }
 
 type StartConfig = Pick<Config, 'defaultMaxCostMilliDs' | 'quotas'>
@@ -89,11 +89,11 @@ export async function startExecution(
 }
 
 function startOf(row: store.ExecutionRow, wish: StartWish): store.Start {
-  const { text, maxCostMilliDs, through, allowedOnce } = wish
+  const { text, maxCostMilliDs, by, allowedOnce } = wish
   const ceilings = [row.max_cost_milli_ds, maxCostMilliDs].filter((ceiling) => ceiling !== null)
   return {
-    api_key_id: through.apiKeyId,
-    oauth_grant_id: through.oauthGrantId,
+    api_key_id: by.apiKeyId,
+    oauth_grant_id: by.oauthGrantId,
     allowed_once: allowedOnce,
     skill_slug: row.skill_slug,
     input_text: text,
@@ -120,7 +120,7 @@ async function tryStart(
     { type: 'session.status_running', payload: {} },
   ])
   await noteInTrace(tx, started, 'running', 0)
-  await tell(tx, started, actorOf(started), 'execution.started', {
+  await tell(tx, started, actorBehind(started), 'execution.started', {
     reserved: toDs(started.reserved_milli_ds),
   })
   return { row: started, events }
@@ -177,7 +177,7 @@ export interface Ending {
   /** A fault of ours cost the person the result: then it costs nothing. */
   free?: boolean
   /** Who had it ended, if somebody did. */
-  by?: Actor | undefined
+  by?: Author | undefined
 }
 
 /** Why an execution ended that no worker ever had. Nothing was done for it, and nothing is charged. */
@@ -188,7 +188,7 @@ export async function endExecution(tx: Tx, row: store.ExecutionRow, ending: Endi
   const { status, stopReason, code } = ending
   const costMilliDs = ending.free ? 0 : row.cost_milli_ds
   if (row.status === 'working') {
-    await settle(tx, row.execution_id, costMilliDs, actorOf(row))
+    await settle(tx, row.execution_id, costMilliDs, actorBehind(row))
     await freeSlot(tx, row.workspace_id, row.id)
   }
   const reason = { type: stopReason, ...(code === undefined ? {} : { code }) }
@@ -212,14 +212,10 @@ export async function endExecution(tx: Tx, row: store.ExecutionRow, ending: Endi
   return { row: { ...row, ...change }, events, budgetRequest }
 }
 
-function actorOf(row: store.ExecutionRow): Actor {
-  return actorBehind(row.user_id, { apiKeyId: row.api_key_id, oauthGrantId: row.oauth_grant_id })
-}
-
 async function tell(
   tx: Tx,
   { workspace_id: workspaceId, execution_id: executionId, skill_slug: skillSlug }: store.ExecutionRow,
-  by: Actor,
+  by: Author,
   type: 'execution.started' | 'execution.canceled',
   more: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {

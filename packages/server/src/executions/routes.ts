@@ -3,12 +3,11 @@ import { createOnce } from '../idempotency/idempotency.ts'
 import { bindRoutes, type Call } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import { countRequest, refuseIfFull } from '../operations/limits.ts'
-import { type Principal, startedThrough } from '../operations/principal.ts'
 import type { Tx } from '../platform/database.ts'
 import { findSkill, isSkillBeingWritten } from '../skills/skills.ts'
 import { storeAttachments } from './attachments.ts'
 import { BlockFold } from './blocks.ts'
-import { type Maker, prepareExecution, requireIdleRoom, requireSmallInput, skillOfTrace } from './create.ts'
+import { prepareExecution, requireIdleRoom, requireSmallInput, skillOfTrace } from './create.ts'
 import type { StoredEvent } from './event-log.ts'
 import { listEvents } from './event-store.ts'
 import { cancel, type ExecutionParts, follow } from './executions.ts'
@@ -40,7 +39,7 @@ export function executionHandlers(parts: ExecutionParts) {
       const attachments = await storeAttachments(call, body.attachments)
       const made: { changed?: Changed } = {}
       const start = async (tx: Tx) => {
-        const row = await prepareExecution(tx, deps.config, makerOf(principal), skill, {
+        const row = await prepareExecution(tx, deps.config, principal, skill, {
           input: body.input,
           source: body.source,
           interface: body.interface,
@@ -83,7 +82,7 @@ export function executionHandlers(parts: ExecutionParts) {
       if (remixed !== undefined) await requireExecution(call, remixed)
       const attachments = await storeAttachments(call, body.attachments)
       return createOnce(call, async (tx) => {
-        const row = await prepareExecution(tx, deps.config, makerOf(principal), skill, {
+        const row = await prepareExecution(tx, deps.config, principal, skill, {
           input,
           source: body.source,
           interface: body.interface,
@@ -159,7 +158,7 @@ export function executionHandlers(parts: ExecutionParts) {
       const attachments = body.attachments && ((await storeAttachments(call, body.attachments)) ?? null)
       const made: { changed?: Changed } = {}
       const start = async (tx: Tx) => {
-        const row = await prepareExecution(tx, deps.config, makerOf(principal), skill, {
+        const row = await prepareExecution(tx, deps.config, principal, skill, {
           input: body.input,
           maxCost: body.maxCost,
           attachments,
@@ -226,7 +225,7 @@ async function requireRunnable(call: Asking, executionId: string) {
 async function requireStoppable(call: Asking, executionId: string) {
   const { principal, deps } = call
   const row = await store.findExecution(deps.database.db, principal.workspaceId, executionId)
-  const isOwn = principal.kind === 'key' && row?.api_key_id === principal.credentialId
+  const isOwn = principal.apiKeyId !== null && row?.api_key_id === principal.apiKeyId
   return row && isOwn ? row : requireRunnable(call, executionId)
 }
 
@@ -234,11 +233,6 @@ async function requireSkill({ principal, deps }: Asking, slug: string) {
   const skill = await findSkill(deps.database.db, principal.workspaceId, slug)
   if (!skill) throw new ApiError('NOT_FOUND', { message: 'This skill is not installed here' })
   return skill
-}
-
-function makerOf(principal: Principal): Maker {
-  const { workspaceId, userId } = principal
-  return { workspaceId, userId, ...startedThrough(principal) }
 }
 
 function requireSmallConnector(connector: BodyOf<(typeof executionRoutes)['runSkill']>['connector']): void {

@@ -1,6 +1,6 @@
 import type { Deps } from '../deps.ts'
+import type { Actor } from '../operations/actor.ts'
 import { ApiError } from '../operations/errors.ts'
-import type { StartedThrough } from '../operations/principal.ts'
 import type { Database, Tx } from '../platform/database.ts'
 import type { LiveSkill } from '../skills/skills.ts'
 import { BlockFold, type OutputBlock } from './blocks.ts'
@@ -19,7 +19,9 @@ export interface StepExecutionWish {
    * Asked in the transaction that starts it: through what the run was started, undefined for one that was canceled.
    * Throws when whoever started the run may not start anything any more.
    */
-  admit(tx: Tx): Promise<(StartedThrough & { readonly allowedOnce: boolean }) | undefined>
+  admit(
+    tx: Tx,
+  ): Promise<(Pick<Actor, 'apiKeyId' | 'oauthGrantId'> & { readonly allowedOnce: boolean }) | undefined>
 }
 
 const tries = 5
@@ -35,17 +37,17 @@ export async function startForStep(
     database.transaction(async (tx) => {
       const admitted = await wish.admit(tx)
       if (!admitted) return undefined
-      const { allowedOnce, ...through } = admitted
+      const { allowedOnce, apiKeyId, oauthGrantId } = admitted
       const { workspaceId, userId, input, step } = wish
-      const maker = { workspaceId, userId, ...through }
-      const row = await prepareExecution(tx, config, maker, wish.skill, { input, step, source: 'workflow' })
+      const by = { workspaceId, userId, apiKeyId, oauthGrantId }
+      const row = await prepareExecution(tx, config, by, wish.skill, { input, step, source: 'workflow' })
       const contents = [[{ type: 'text' as const, text: input }]]
       const start = {
         text: input,
         contents,
         ifBusy: 'queue',
         maxCostMilliDs: null,
-        through,
+        by,
         allowedOnce,
       } as const
       return startExecution(tx, config, row, start)

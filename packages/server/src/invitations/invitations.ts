@@ -5,8 +5,8 @@ import {
   invitationsPerWorkspace,
 } from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
+import type { Actor } from '../operations/actor.ts'
 import { ApiError } from '../operations/errors.ts'
-import type { Principal } from '../operations/principal.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import { isUuid } from '../platform/ids.ts'
 import type { Role } from '../platform/tables.ts'
@@ -22,7 +22,7 @@ const addressPattern = /^[^\s@]+@[^\s@]+$/
  * Invites whoever has this address, now or later. No account is looked at, so neither the answer nor the time it takes
  * tells whether there is one; the invited person finds it by asking, and nothing is sent.
  */
-export async function invite(tx: Tx, person: Principal, wish: { email: string; role: Role }) {
+export async function invite(tx: Tx, person: Actor, wish: { email: string; role: Role }) {
   const { workspaceId, userId } = person
   const email = wish.email.trim().toLowerCase()
   if (!addressPattern.test(email)) throw new ApiError('INVALID_INPUT', { message: 'email: not an address' })
@@ -48,12 +48,12 @@ function refuseFrom(waiting: number, limit: number, whose: string): void {
   })
 }
 
-export async function listOfWorkspace(db: Db, { workspaceId, userId }: Principal) {
+export async function listOfWorkspace(db: Db, { workspaceId, userId }: Actor) {
   await requireOwner(db, workspaceId, userId)
   return store.listOfWorkspace(db, workspaceId)
 }
 
-export async function withdraw(tx: Tx, person: Principal, id: string): Promise<void> {
+export async function withdraw(tx: Tx, person: Actor, id: string): Promise<void> {
   const { workspaceId, userId } = person
   await requireOwner(tx, workspaceId, userId)
   const claimed = isUuid(id) ? await store.claimInvitation(tx, id, { workspaceId }) : undefined
@@ -62,13 +62,13 @@ export async function withdraw(tx: Tx, person: Principal, id: string): Promise<v
   await recordActivity(tx, person, { type: 'invitation.withdrawn', workspaceId, details })
 }
 
-export async function listOwn(db: Db, { userId }: Principal) {
+export async function listOwn(db: Db, { userId }: Actor) {
   const email = await addressOf(db, userId)
   return email === undefined ? [] : store.listForAddress(db, email)
 }
 
 /** Of accepting, declining, withdrawing and running out, one takes effect: whoever removes the row. */
-export async function accept(tx: Tx, person: Principal, id: string) {
+export async function accept(tx: Tx, person: Actor, id: string) {
   const email = await addressOf(tx, person.userId)
   const found = email && isUuid(id) ? await store.findForAddress(tx, email, id) : undefined
   if (!email || !found) throw new ApiError('NOT_FOUND')
@@ -89,7 +89,7 @@ export async function accept(tx: Tx, person: Principal, id: string) {
   return workspace
 }
 
-export async function decline(tx: Tx, person: Principal, id: string): Promise<void> {
+export async function decline(tx: Tx, person: Actor, id: string): Promise<void> {
   const email = await addressOf(tx, person.userId)
   const claimed = email && isUuid(id) ? await store.claimInvitation(tx, id, { email }) : undefined
   if (!claimed) throw new ApiError('NOT_FOUND')

@@ -57,6 +57,8 @@ async function findPrincipal(parts: Parts, newest: Buffer, secret: string, addre
     credential: name,
     userId: key.userId,
     workspaceId: key.workspaceId,
+    apiKeyId: key.id,
+    oauthGrantId: null,
     mode: key.mode,
     scopes: key.scopes,
     activated: key.activated,

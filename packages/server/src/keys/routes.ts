@@ -9,7 +9,7 @@ import {
   succeeded,
   toDs,
 } from '@guildhall/contract'
-import { type Actor, recordActivity } from '../activity/activity.ts'
+import { type Author, recordActivity } from '../activity/activity.ts'
 import type { Deps } from '../deps.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
 import { bindRoutes } from '../operations/bind.ts'
@@ -31,7 +31,7 @@ type RequireDeviceAuth = (tx: Tx, userId: string, wish: KeyWish, deviceAuth: unk
 interface KeyDoors {
   requireDeviceAuth: RequireDeviceAuth
   /** Ends whatever a key has running; how much that was. */
-  stopRunning(keyId: number, by: Actor): Promise<number>
+  stopRunning(keyId: number, by: Author): Promise<number>
 }
 
 export function keyHandlers(check: KeyCheck, { requireDeviceAuth, stopRunning }: KeyDoors) {
@@ -144,25 +144,26 @@ export function keyHandlers(check: KeyCheck, { requireDeviceAuth, stopRunning }:
 /** The audit line is how the owner of a leaked key learns of it. */
 async function revoke(
   deps: Deps,
-  actor: Actor,
+  author: Author,
   key: { id: number; userId?: string },
   because: 'revoked' | 'leak_reported',
 ) {
   return deps.database.transaction(async (tx) => {
     const revoked = await store.claimRevocation(tx, key, because)
-    if (revoked) await record(tx, actor, because === 'revoked' ? 'key.revoked' : 'key.leak_reported', revoked)
+    if (revoked)
+      await record(tx, author, because === 'revoked' ? 'key.revoked' : 'key.leak_reported', revoked)
     return revoked
   })
 }
 
 async function record(
   tx: Tx,
-  actor: Actor,
+  author: Author,
   type: Extract<ActivityType, `key.${string}`>,
   key: { id: number; label: string; workspace_id: string },
   more: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
-  await recordActivity(tx, actor, {
+  await recordActivity(tx, author, {
     type,
     workspaceId: key.workspace_id,
     details: { keyId: key.id, label: key.label, ...more },

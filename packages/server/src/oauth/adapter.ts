@@ -1,7 +1,7 @@
 import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
 import { recordActivity } from '../activity/activity.ts'
 import type { Deps } from '../deps.ts'
-import type { Principal } from '../operations/principal.ts'
+import type { Actor } from '../operations/actor.ts'
 import { hashSecret } from '../platform/secrets.ts'
 import type { OAuthCheck } from './check.ts'
 import * as store from './store.ts'
@@ -78,7 +78,7 @@ export async function endGrant(
   deps: Deps,
   check: OAuthCheck,
   grantId: string,
-  person?: Principal,
+  person?: Actor,
 ): Promise<boolean> {
   const ended = await deps.database.transaction(async (tx) => {
     const grant = await store.claimGrantEnd(tx, grantId)
@@ -86,7 +86,7 @@ export async function endGrant(
     const asked = Provider.ctx?.oidc.route === 'revocation'
     const byApp = asked ? 'the app asked' : 'a code or token was used twice'
     const because = person ? 'the person asked' : byApp
-    await recordActivity(tx, person ?? { kind: 'oauth', credentialId: grant.id, userId: grant.user_id }, {
+    await recordActivity(tx, person ?? { userId: grant.user_id, apiKeyId: null, oauthGrantId: grant.id }, {
       type: 'oauth_grant.revoked',
       workspaceId: grant.workspace_id,
       details: { clientId: grant.client_id, because },

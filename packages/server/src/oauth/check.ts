@@ -41,6 +41,8 @@ function principalOf({ config }: Parts, row: store.AuthenticatedToken): Principa
     credential: `oauth:${row.clientId}:${row.userId}`,
     userId: row.userId,
     workspaceId: row.workspaceId,
+    apiKeyId: null,
+    oauthGrantId: row.grantRow,
     mode: row.mode,
     scopes: [...new Set([fullAccess, ...free, ...granted])],
     activated: true,

@@ -5,6 +5,7 @@ import { errors } from 'oidc-provider'
 import { recordActivity } from '../activity/activity.ts'
 import type { Deps } from '../deps.ts'
 import type { RawAnswer, RawCall, RawRoute } from '../http/raw-route.ts'
+import { inPerson } from '../operations/actor.ts'
 import { ApiError } from '../operations/errors.ts'
 import { hmac, isWellFormedSecret, sameSecret } from '../platform/secrets.ts'
 import { claimSignIn } from '../sessions/sessions.ts'
@@ -71,7 +72,7 @@ async function decide(deps: Deps, provider: Provider, call: RawCall): Promise<vo
     throw new ApiError('FORBIDDEN', { message: 'This decision did not come from the page that asks for it.' })
   }
   const workspace = await findWorkspace(deps.database, form.get('workspace') ?? '', person.id)
-  const actor = { kind: 'session', credentialId: 0, userId: person.id } as const
+  const actor = inPerson(person.id)
   const { clientId, scopes } = requestOf(interaction)
   const details = { clientId, scopes }
   if (form.get('decision') !== 'allow') {

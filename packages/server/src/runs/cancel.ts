@@ -1,4 +1,4 @@
-import { type Actor, recordActivity } from '../activity/activity.ts'
+import { type Author, recordActivity } from '../activity/activity.ts'
 import { announceApprovals, dropQuestions } from '../approvals/approvals.ts'
 import { interruptExecutionsOfRun } from '../executions/executions.ts'
 import { abandoned, type StepRecord } from '../graph/graph.ts'
@@ -16,7 +16,7 @@ import * as store from './store.ts'
 export async function cancelRun(
   parts: RunParts,
   runId: string,
-  by: Actor,
+  by: Author,
   {
     from = ['running', 'suspended'],
     spend,
@@ -48,7 +48,7 @@ export async function cancelRun(
 const atOnce = 20
 
 /** For a key that is revoked together with what it runs; how many runs that ended. */
-export async function stopRunsOfKey(parts: RunParts, keyId: number, by: Actor): Promise<number> {
+export async function stopRunsOfKey(parts: RunParts, keyId: number, by: Author): Promise<number> {
   for (let stopped = 0; ; ) {
     const runIds = await store.listOpenOfKey(parts.database.db, keyId, atOnce)
     if (runIds.length === 0) return stopped

@@ -1,8 +1,9 @@
 import { workflowRunRoutes } from '@guildhall/contract'
 import { createAtOnce } from '../idempotency/idempotency.ts'
+import type { Actor } from '../operations/actor.ts'
 import type { Call, Handlers } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
-import { type Principal, startedThrough } from '../operations/principal.ts'
+import type { Principal } from '../operations/principal.ts'
 import { type Db, isDatabaseAway, type Tx } from '../platform/database.ts'
 import { cancelRun } from './cancel.ts'
 import { confirmLaunch, findRunnable, type Launcher, prepareLaunch } from './launch.ts'
@@ -84,9 +85,8 @@ export function changeHandlers(parts: RunParts): Handlers<typeof changeRoutes> {
   }
 }
 
-export function launcherOf(principal: Principal): Launcher {
-  const { workspaceId, userId } = principal
-  return { workspaceId, userId, ...startedThrough(principal), source: 'api' }
+export function launcherOf({ workspaceId, userId, apiKeyId, oauthGrantId }: Actor): Launcher {
+  return { workspaceId, userId, apiKeyId, oauthGrantId, source: 'api' }
 }
 
 /** A failure that is ours comes with the little that can be told about it. */
@@ -112,7 +112,7 @@ async function requireStoppable(
   { principal, access, params }: Pick<Call<typeof cancelWorkflowRun>, 'principal' | 'access' | 'params'>,
 ): Promise<void> {
   const row = await store.findRun(parts.database.db, principal.workspaceId, params.runId)
-  const isOwn = principal.kind === 'key' && row?.api_key_id === principal.credentialId
+  const isOwn = principal.apiKeyId !== null && row?.api_key_id === principal.apiKeyId
   if (!isOwn) await access.require(['tool:execute'])
   if (!row) throw new ApiError('NOT_FOUND')
 }

@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { actorBehind, recordActivity } from '../activity/activity.ts'
+import { recordActivity } from '../activity/activity.ts'
 import { accessEnded, checkInputs, type Reuse } from '../graph/graph.ts'
 import { deleteAnswersOf } from '../idempotency/idempotency.ts'
+import { type Actor, actorBehind } from '../operations/actor.ts'
 import { ApiError } from '../operations/errors.ts'
-import type { StartedThrough } from '../operations/principal.ts'
 import type { Db, Tx } from '../platform/database.ts'
 import { compileFor, resolveWorkflow, runtimeId } from '../workflows/workflows.ts'
 import { announceRun } from './announce.ts'
@@ -18,9 +18,7 @@ export interface Runnable {
   readonly definition: string
 }
 
-export interface Launcher extends StartedThrough {
-  readonly workspaceId: string
-  readonly userId: string
+export interface Launcher extends Actor {
   readonly source: string
   readonly conversationId?: string
 }
@@ -152,7 +150,7 @@ async function tellVoided(tx: Tx, voided: readonly store.VoidedRow[]): Promise<v
   )
   for (const row of voided) {
     const { run_id: runId, workflow_id: workflowId, workspace_id: workspaceId } = row
-    const by = actorBehind(row.user_id, { apiKeyId: row.api_key_id, oauthGrantId: row.oauth_grant_id })
+    const by = actorBehind(row)
     await recordActivity(tx, by, {
       type: 'workflow.launch_failed',
       workspaceId,

@@ -7,12 +7,12 @@ import {
   type StepCall,
   type StepOutcome,
 } from '../graph/graph.ts'
-import type { StartedThrough } from '../operations/principal.ts'
+import type { Actor } from '../operations/actor.ts'
 import { isPassing } from '../platform/database.ts'
 import { type Toolbox, ToolFailure } from '../tools/tools.ts'
 
 /** For whom a step acts, and through what. */
-type StepCaller = RunCaller & StartedThrough
+type StepCaller = RunCaller & Actor
 
 export interface PerformParts extends AskParts {
   readonly toolbox: Toolbox

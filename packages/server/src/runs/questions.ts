@@ -1,5 +1,5 @@
+import type { Actor } from '../operations/actor.ts'
 import { ApiError } from '../operations/errors.ts'
-import type { Principal } from '../operations/principal.ts'
 import { resumeRun } from './resume.ts'
 import type { RunParts } from './run-parts.ts'
 import * as store from './store.ts'
@@ -9,7 +9,7 @@ interface AnswerInInbox {
   readonly runId: string
   readonly key: string
   readonly data: unknown
-  readonly by: Principal
+  readonly by: Actor
 }
 
 /** What somebody says in the inbox to one certain question. */

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { recordActivity } from '../activity/activity.ts'
 import { announceApprovals, closeQuestion, questionId } from '../approvals/approvals.ts'
 import { findSuspension, type StepRecord, type Suspension, suspensionsOf, toolOf } from '../graph/graph.ts'
+import { type Actor, isInPerson } from '../operations/actor.ts'
 import { ApiError } from '../operations/errors.ts'
-import type { Principal } from '../operations/principal.ts'
 import type { Tx } from '../platform/database.ts'
 import type { Tool } from '../tools/tools.ts'
 import { announceRun } from './announce.ts'
@@ -19,7 +19,7 @@ export interface ResumeWish {
   readonly data: unknown
   /** What the answer costs whoever gives it, in the transaction that takes it. */
   readonly spend?: (tx: Tx) => Promise<void>
-  readonly by: Principal
+  readonly by: Actor
   /** Where it was said. */
   readonly via: 'run' | 'inbox'
 }
@@ -137,11 +137,11 @@ async function findAsked(
 function requireAnswerer(
   { config }: RunParts,
   row: store.RunRow,
-  by: Principal,
+  by: Actor,
   { key, payload }: Suspension,
   tool: Tool | undefined,
 ): void {
-  if (by.kind === 'session' || tool?.isForAgents?.(payload)) return
+  if (isInPerson(by) || tool?.isForAgents?.(payload)) return
   const id = questionId(row.run_id, key)
   throw new ApiError('FORBIDDEN', {
     message: 'This is for a person to answer: show them details.approval_url, and wait',

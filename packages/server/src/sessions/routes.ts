@@ -18,8 +18,8 @@ const developmentIssuer = 'urn:guildhall:development'
 
 export function sessionHandlers(config: Config, check: SessionCheck) {
   const signIn = new SignIn(config)
-  const end = async ({ database }: Pick<Deps, 'database'>, person: Principal, which: WhichSessions) => {
-    const ended = await database.transaction((tx) => endSessions(tx, person, which))
+  const end = async ({ database }: Pick<Deps, 'database'>, { userId }: Principal, which: WhichSessions) => {
+    const ended = await database.transaction((tx) => endSessions(tx, userId, which))
     await Promise.all(ended.map((id) => check.announceChange(id)))
     return ended.length
   }

@@ -2,6 +2,7 @@ import { fullAccess } from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
 import { openAccount } from '../billing/billing.ts'
 import type { Deps } from '../deps.ts'
+import { inPerson } from '../operations/actor.ts'
 import type { Client } from '../operations/bind.ts'
 import { CredentialCache } from '../operations/credential-cache.ts'
 import type { Principal } from '../operations/principal.ts'
@@ -78,6 +79,8 @@ async function findPrincipal({ database, logger }: Parts, tokenHash: Buffer) {
     credential: name,
     userId: session.userId,
     workspaceId: session.workspaceId,
+    apiKeyId: null,
+    oauthGrantId: null,
     mode: session.mode,
     scopes: [fullAccess],
     activated: true,
@@ -142,7 +145,7 @@ export async function openSession(tx: Tx, user: User, client: Pick<Client, 'user
     },
     lifetimeSeconds,
   )
-  await recordSession(tx, { credentialId: session.id, userId: user.id }, 'session.signed_in')
+  await recordSession(tx, user.id, 'session.signed_in', session.id)
   const workspaces = await listWorkspaces(tx, user.id)
   return {
     auth_token: token,
@@ -154,26 +157,25 @@ export async function openSession(tx: Tx, user: User, client: Pick<Client, 'user
 }
 
 /** Ends sessions of a person; gives those that it ended, of which every process must be told. */
-export async function endSessions(
-  tx: Tx,
-  person: Pick<Principal, 'credentialId' | 'userId'>,
-  which: store.WhichSessions,
-): Promise<number[]> {
-  const ended = await store.deleteSessions(tx, person.userId, which)
-  for (const id of ended) await recordSession(tx, person, 'session.signed_out', id)
+export async function endSessions(tx: Tx, userId: string, which: store.WhichSessions): Promise<number[]> {
+  const ended = await store.deleteSessions(tx, userId, which)
+  for (const id of ended) await recordSession(tx, userId, 'session.signed_out', id)
   return ended
 }
 
 /** In the log of the person's own workspace: when they come and go is nobody else's business. */
 async function recordSession(
   tx: Tx,
-  { credentialId, userId }: Pick<Principal, 'credentialId' | 'userId'>,
+  userId: string,
   type: 'session.signed_in' | 'session.signed_out',
-  sessionId = credentialId,
+  sessionId: number,
 ): Promise<void> {
   const personal = await findPersonalWorkspace(tx, userId)
-  const actor = { kind: 'session' as const, credentialId, userId }
-  await recordActivity(tx, actor, { type, workspaceId: personal?.id ?? null, details: { sessionId } })
+  await recordActivity(tx, inPerson(userId), {
+    type,
+    workspaceId: personal?.id ?? null,
+    details: { sessionId },
+  })
 }
 
 /** Whether the person signed in within these seconds; using a session does not make its sign-in newer. */

@@ -8,8 +8,8 @@ import {
   requireArtifactRoom,
   type StoredBundle,
 } from '../artifacts/artifacts.ts'
+import type { Actor } from '../operations/actor.ts'
 import { ApiError } from '../operations/errors.ts'
-import type { Principal } from '../operations/principal.ts'
 import type { Config } from '../platform/config.ts'
 import { type Db, isLocked, type Tx } from '../platform/database.ts'
 import type { SkillWarning } from '../platform/tables.ts'
@@ -128,7 +128,7 @@ export function contentOfRow(row: ContentRow): SkillContent {
 export async function writeVersion(
   tx: Tx,
   config: Pick<Config, 'quotas'>,
-  principal: Principal,
+  principal: Actor,
   slug: string,
   content: SkillContent,
   { stored, note = null }: { stored?: StoredBundle | undefined; note?: string | null },
