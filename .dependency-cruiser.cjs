@@ -134,7 +134,7 @@ module.exports = {
     {
       name: 'routes-are-for-the-app',
       severity: 'error',
-      from: { path: server, pathNot: `${server}/app\\.ts$` },
+      from: { path: server, pathNot: `${server}/(app|features)\\.ts$` },
       to: { path: `${server}/[^/]+/routes\\.ts$` },
     },
     {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { streamUrl } from '../packages/server/src/executions/stream.ts'
-import type { Bearer } from '../packages/server/src/http/signed-url.ts'
+import type { Bearer } from '../packages/server/src/operations/signed-url.ts'
 import { migrate } from '../packages/server/src/platform/migrate.ts'
 import { parseKeyRing } from '../packages/server/src/platform/secrets.ts'
 import { makeFolder, removeFolder } from '../stack/folder.ts'

@@ -1,8 +1,10 @@
 import type { AddressInfo } from 'node:net'
 import { openDeps } from '../packages/server/src/deps.ts'
+import { executionStreamHandlers } from '../packages/server/src/executions/routes.ts'
 import { EventStreams } from '../packages/server/src/executions/stream.ts'
 import { createServer } from '../packages/server/src/http/server.ts'
 import { Live } from '../packages/server/src/live/live.ts'
+import { toOperations } from '../packages/server/src/operations/perform.ts'
 import { readConfig } from '../packages/server/src/platform/config.ts'
 import { createLogger } from '../packages/server/src/platform/logger.ts'
 import { findLiveSessions } from '../packages/server/src/sessions/sessions.ts'
@@ -23,8 +25,7 @@ const server = createServer({
   socketDoor: live.socketDoor,
   authenticators: { key: nobody, session: nobody, oauth: nobody, enterWorkspace: nobody },
   grants: {} as never,
-  routes: [],
-  rawRoutes: [new EventStreams(deps, live).route],
+  operations: toOperations(executionStreamHandlers(new EventStreams(deps, live))),
 })
 await deps.redis.settle()
 await server.listen({ host: '127.0.0.1', port: 0, backlog: 4096 })

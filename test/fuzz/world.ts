@@ -51,6 +51,8 @@ export async function makeWorld({ baseUrl }: Pick<SpawnedStack, 'baseUrl'>): Pro
     session: ['session'],
     key: ['full', 'narrow', 'waiting'],
     credential: ['session', 'full', 'oauth', 'narrow'],
+    signed: ['none', 'session'],
+    operator: ['none', 'odd'],
   }
   return {
     workspaceIds: [person.workspaceId, stranger.workspaceId],

@@ -108,7 +108,8 @@ export const marketplaceRoutes = defineRoutes({
     resource: 'operations',
     verb: 'syncCatalog',
     tag: 'operations',
-    audience: 'public',
+    audience: 'operator',
+    operatorToken: 'operator',
     limits: ['rest'],
     body: Type.Object({
       repository: Type.String({ minLength: 1, maxLength: 2000 }),

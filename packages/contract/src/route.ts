@@ -8,8 +8,10 @@ import type { LimitName } from './limits.ts'
  * - `credential`: an active API key, a session or an OAuth token.
  * - `session`: a person in the app and nobody else, so that no agent can approve for itself.
  * - `key`: an API key and nothing else: what an agent asks for itself.
+ * - `signed`: whoever has an address that the service signed for one of these; the address is the credential.
+ * - `operator`: who runs the service, by a token of the configuration.
  */
-export type Audience = 'public' | 'credential' | 'session' | 'key'
+export type Audience = 'public' | 'credential' | 'session' | 'key' | 'signed' | 'operator'
 
 interface Example {
   readonly body?: unknown
@@ -35,6 +37,12 @@ export interface Route {
    * tells whether the thing exists.
    */
   readonly scopesBeyondOwn?: readonly string[]
+  /** What the address of a `signed` route is signed for; `{name}` is a parameter of the path. */
+  readonly signedFor?: string
+  /** Which token of the configuration an `operator` route asks for. */
+  readonly operatorToken?: 'operator' | 'metrics'
+  /** Answers only requests that ask for this media type; all others go to the route of the same path. */
+  readonly accept?: 'text/event-stream'
   /** What an OAuth token must name, all of it, whatever else it may do. Keys and sessions are not asked. */
   readonly oauthScopes?: readonly string[]
   /** Served also for a key that waits for its first consent; all other routes refuse such a key. */

@@ -8,10 +8,11 @@ import { createDatabase, type House, openHouse } from './support/house.ts'
  * Every route of the contract against every kind of credential. A new route is in here by being declared.
  */
 let house: House
+let databaseUrl: string
 const credentials: Record<string, { key?: string; token?: string; headers?: Record<string, string> }> = {}
 
 beforeAll(async () => {
-  const databaseUrl = await createDatabase()
+  databaseUrl = await createDatabase()
   house = await openHouse({ DATABASE_URL: databaseUrl })
   const person = await house.newPerson()
   const [active, revoked, expired, unactivated, narrow] = await Promise.all([
@@ -54,7 +55,10 @@ beforeAll(async () => {
 
 afterAll(() => house.close())
 
-const guarded = Object.entries<Route>(routes).filter(([, route]) => route.audience !== 'public')
+const guarded = Object.entries<Route>(routes).filter(
+  ([, { audience }]) => audience !== 'public' && audience !== 'operator',
+)
+const forOperators = Object.entries<Route>(routes).filter(([, { audience }]) => audience === 'operator')
 const open = Object.entries<Route>(routes).filter(([, route]) => route.audience === 'public')
 
 const refusals: Record<string, { status: number; code: string; message: string | RegExp }> = {
@@ -143,7 +147,28 @@ describe.each(open)('%s', (_name, route) => {
   })
 })
 
+describe.each(forOperators)('%s', (_name, route) => {
+  test('takes the token of the configuration and no credential', async () => {
+    const tokens = { OPERATOR_TOKEN: 'o'.repeat(20), METRICS_TOKEN: 'm'.repeat(20) }
+    const operated = await openHouse({ DATABASE_URL: databaseUrl, ...tokens })
+    const ask = (headers: Record<string, string>, options = {}) =>
+      operated.call(route.method, route.path, { ...options, headers, ...(route.body ? { body: {} } : {}) })
+    try {
+      for (const { headers, ...rest } of Object.values(credentials)) {
+        expect((await ask(headers ?? {}, rest)).status).toBe(401)
+      }
+      const token = route.operatorToken === 'metrics' ? tokens.METRICS_TOKEN : tokens.OPERATOR_TOKEN
+      const other = route.operatorToken === 'metrics' ? tokens.OPERATOR_TOKEN : tokens.METRICS_TOKEN
+      expect((await ask({ authorization: `Bearer ${other}` })).status).toBe(401)
+      expect([401, 403, 404]).not.toContain((await ask({ authorization: `Bearer ${token}` })).status)
+    } finally {
+      await operated.close()
+    }
+  })
+})
+
 test('the matrix is not empty', () => {
   expect(guarded.length).toBeGreaterThanOrEqual(16)
-  expect(open.length).toBeGreaterThanOrEqual(13)
+  expect(open.length).toBeGreaterThanOrEqual(11)
+  expect(forOperators.length).toBe(2)
 })

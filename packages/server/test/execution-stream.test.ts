@@ -7,7 +7,7 @@ import { until } from '../../../test/support/processes.ts'
 import { deltaFrame } from '../src/executions/event-frames.ts'
 import { appendEvents, type NewEvent, publishNews } from '../src/executions/event-log.ts'
 import { EventWriter } from '../src/executions/event-writer.ts'
-import { type Bearer, signNote } from '../src/http/signed-url.ts'
+import { type Bearer, signNote } from '../src/operations/signed-url.ts'
 import {
   appendNow,
   droppedStreams,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Person } from '../../../test/support/caller.ts'
 import { until } from '../../../test/support/processes.ts'
 import { movedTo, openSocket, socketUrl, tryUpgrade } from '../../../test/support/sockets.ts'
-import { signNote } from '../src/http/signed-url.ts'
+import { signNote } from '../src/operations/signed-url.ts'
 import { createDatabase, type House, nowhere, openHouse } from './support/house.ts'
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))

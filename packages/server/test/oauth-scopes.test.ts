@@ -92,8 +92,8 @@ describe('what a route asks of a token by name', () => {
     oauthScopes: ['trace:read'],
   }
   const noGrants: Grants = {
-    find: async (_principal, scopes) => ({ uncovered: [...scopes], once: [] }),
-    spend: async (_tx, _principal, scopes) => [...scopes],
+    find: async (_principal, scopes) => ({ uncovered: [...scopes], once: [], lasting: [] }),
+    spend: async (_tx, _principal, scopes) => ({ uncovered: [...scopes], spent: [] }),
   }
   const request = { method: 'GET', path: '/x', bodySha256: () => '', repeatKey: undefined }
   const enter = (who: Principal) => authorize(route, [], who, new Access(noGrants, who, request))

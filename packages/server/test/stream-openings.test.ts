@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Person } from '../../../test/support/caller.ts'
 import { definitionOf, runsOf } from '../../../test/support/workflows.ts'
-import type { Bearer } from '../src/http/signed-url.ts'
+import type { Bearer } from '../src/operations/signed-url.ts'
 import {
   type ExecutionRow,
   type Executions,

@@ -51,6 +51,11 @@ export function openApiDocument(routes: Routes, version: string): Record<string,
           scheme: 'bearer',
           description: 'An app that a person has let act for them: `read` for GET, `write` for all else',
         },
+        operatorToken: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'Who runs the service: OPERATOR_TOKEN or METRICS_TOKEN of its configuration',
+        },
       },
     },
   }

@@ -7,7 +7,14 @@ import { printRefusals } from './refusals.ts'
 /** Which credentials an audience has. */
 export function securityOf(audience: Audience): object[] {
   const [apiKey, authToken, oauth] = [{ apiKey: [] }, { authToken: [] }, { oauth: [] }]
-  return { credential: [apiKey, authToken, oauth], session: [authToken], key: [apiKey], public: [] }[audience]
+  return {
+    credential: [apiKey, authToken, oauth],
+    session: [authToken],
+    key: [apiKey],
+    operator: [{ operatorToken: [] }],
+    signed: [],
+    public: [],
+  }[audience]
 }
 
 export function printOperation(components: Components, operationId: string, route: Route) {

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox'
 import { type ErrorCode, errorTable, FlatProblem, Problem } from '../errors.ts'
-import type { Route } from '../route.ts'
+import type { Audience, Route } from '../route.ts'
 import type { Components } from './components.ts'
 
 const headers = {
@@ -40,7 +40,7 @@ export function printRefusals(components: Components, route: Route): Record<stri
 }
 
 function printDefault(components: Components, { audience }: Route) {
-  const codes = audience === 'public' ? aroundPublic : aroundAll
+  const { codes, name } = aroundOf(audience)
   const statuses = codes.map((code) => [errorTable[code].status, code])
   const refusal = {
     description: codes
@@ -50,7 +50,7 @@ function printDefault(components: Components, { audience }: Route) {
     content: { 'application/json': { schema: components.print(Problem) } },
     'x-statuses': Object.fromEntries(statuses),
   }
-  return components.refer('responses', audience === 'public' ? 'RefusedToAnybody' : 'Refused', refusal)
+  return components.refer('responses', name, refusal)
 }
 
 /** A refusal that routes outside the contract share with those within. */
@@ -128,7 +128,7 @@ function refusalsOf(route: Route): [number, ErrorCode[]][] {
     if (other !== undefined) add(other, code)
   }
   if (route.limits.length > 0) {
-    for (const code of route.audience === 'public' ? aroundPublic : aroundAll) {
+    for (const code of aroundOf(route.audience).codes) {
       if (byStatus.has(errorTable[code].status)) add(errorTable[code].status, code)
     }
   }
@@ -143,3 +143,12 @@ const aroundPublic: readonly ErrorCode[] = [
   'SERVICE_UNAVAILABLE',
 ]
 const aroundAll: readonly ErrorCode[] = ['UNAUTHORIZED', 'FORBIDDEN', ...aroundPublic]
+/** A token of the configuration and a signed address are good or not; there is nothing that they lack. */
+const aroundTokens: readonly ErrorCode[] = ['UNAUTHORIZED', ...aroundPublic]
+
+function aroundOf(audience: Audience): { readonly codes: readonly ErrorCode[]; readonly name: string } {
+  if (audience === 'public') return { codes: aroundPublic, name: 'RefusedToAnybody' }
+  if (audience === 'operator' || audience === 'signed')
+    return { codes: aroundTokens, name: 'RefusedToTokens' }
+  return { codes: aroundAll, name: 'Refused' }
+}

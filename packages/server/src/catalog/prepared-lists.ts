@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { PreparedJson } from '../operations/bind.ts'
+import type { PreparedJson } from '../operations/answer.ts'
 import type { Database } from '../platform/database.ts'
 import * as store from './store.ts'
 

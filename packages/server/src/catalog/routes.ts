@@ -5,7 +5,6 @@ import { bindRoutes } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import { walkPages } from '../operations/page.ts'
 import type { Db } from '../platform/database.ts'
-import { sameSecret } from '../platform/secrets.ts'
 import { categoryName } from './entry.ts'
 import { createPreparedLists } from './prepared-lists.ts'
 import { syncRepository } from './repository.ts'
@@ -56,12 +55,7 @@ export function catalogHandlers({ database }: Pick<Deps, 'database'>) {
       }
     },
 
-    syncCatalog: async ({ body, client, deps, signal }) => {
-      const { operatorToken } = deps.config
-      if (operatorToken === undefined) throw new ApiError('NOT_FOUND')
-      if (!sameSecret(client.bearer, operatorToken)) {
-        throw new ApiError('UNAUTHORIZED', { message: 'Send the operator token as a bearer token' })
-      }
+    syncCatalog: async ({ body, deps, signal }) => {
       const report = await syncRepository(
         deps,
         { url: body.repository, ref: body.ref, path: body.path },

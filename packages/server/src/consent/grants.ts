@@ -1,6 +1,6 @@
 import { coversScope, scopesThatCover } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
-import type { Grants } from '../operations/grants.ts'
+import type { Grants, UsedGrant } from '../operations/grants.ts'
 import * as store from './store.ts'
 
 /**
@@ -11,26 +11,35 @@ import * as store from './store.ts'
 export function createGrants({ database }: Pick<Deps, 'database'>): Grants {
   return {
     find: async ({ apiKeyId }, scopes, { method, path, repeatKey }) => {
-      if (apiKeyId === null) return { uncovered: [...scopes], once: [] }
-      const found = await database.hot<{ scope: string; mode: 'session' | 'one_time' }>(
-        store.findGrantsStatement,
-        [apiKeyId, method, path, repeatKey ?? null],
-      )
-      const covering = (scope: string) => found.filter((grant) => coversScope(grant.scope, scope))
-      return {
-        uncovered: scopes.filter((scope) => covering(scope).length === 0),
-        once: scopes.filter((scope) => covering(scope).every(({ mode }) => mode === 'one_time')),
+      if (apiKeyId === null) return { uncovered: [...scopes], once: [], lasting: [] }
+      const found = await database.hot<UsedGrant>(store.findGrantsStatement, [
+        apiKeyId,
+        method,
+        path,
+        repeatKey ?? null,
+      ])
+      const uncovered: string[] = []
+      const once: string[] = []
+      const lasting: UsedGrant[] = []
+      for (const scope of scopes) {
+        const covering = found.filter((grant) => coversScope(grant.scope, scope))
+        const lasts = covering.find(({ mode }) => mode === 'session')
+        if (lasts) lasting.push({ id: Number(lasts.id), scope: lasts.scope, mode: lasts.mode })
+        else (covering.length === 0 ? uncovered : once).push(scope)
       }
+      return { uncovered, once, lasting }
     },
 
     spend: async (tx, { credentialId }, scopes, { method, path, bodySha256, repeatKey }) => {
       const exact = { method, path, bodySha256: bodySha256(), repeatKey: repeatKey ?? null }
       const uncovered: string[] = []
+      const spent: UsedGrant[] = []
       for (const scope of scopes) {
-        const spent = await store.claimOneTime(tx, credentialId, scopesThatCover(scope), exact)
-        if (!spent) uncovered.push(scope)
+        const grant = await store.claimOneTime(tx, credentialId, scopesThatCover(scope), exact)
+        if (grant) spent.push({ id: Number(grant.id), scope: grant.scope, mode: 'one_time' })
+        else uncovered.push(scope)
       }
-      return uncovered
+      return { uncovered, spent }
     },
   }
 }

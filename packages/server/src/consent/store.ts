@@ -41,11 +41,11 @@ export async function listLiveGrants(db: Db, keyId: number) {
  */
 export const findGrantsStatement: HotStatement = {
   name: 'find-grants',
-  text: `select scope, mode from grants
+  text: `select id, scope, mode from grants
          where key_id = $1 and consumed_at is null and expires_at > guild_now()
            and (bound_method is null or (bound_method = $2 and bound_path = $3))
          union all
-         select scope, mode from grants where key_id = $1 and spent_for = $4`,
+         select id, scope, mode from grants where key_id = $1 and spent_for = $4`,
 }
 
 /**
@@ -87,7 +87,7 @@ export async function claimOneTime(
     .updateTable('grants')
     .set({ consumed_at: now, spent_for: request.repeatKey })
     .where('id', '=', candidate)
-    .returning('id')
+    .returning(['id', 'scope'])
     .executeTakeFirst()
 }
 

@@ -1,4 +1,4 @@
-import { anySkill, type BodyOf, executionRoutes, toDs } from '@guildhall/contract'
+import { anySkill, type BodyOf, executionRoutes, executionStreamRoutes, toDs } from '@guildhall/contract'
 import { createOnce } from '../idempotency/idempotency.ts'
 import { bindRoutes, type Call } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
@@ -14,7 +14,7 @@ import { cancel, type ExecutionParts, follow } from './executions.ts'
 import { type Changed, startExecution, toWish } from './lifecycle.ts'
 import { ended, postInterrupt, postMessages, readPost } from './post-events.ts'
 import * as store from './store.ts'
-import { streamUrl } from './stream.ts'
+import { type EventStreams, streamUrl } from './stream.ts'
 
 const defaultPage = 10
 const connectorBytes = 16_384
@@ -22,6 +22,13 @@ const connectorBytes = 16_384
 const noConnectors = {
   available: false,
   message: 'Connectors are not available here yet; the run goes on without one',
+}
+
+export function executionStreamHandlers(streams: EventStreams) {
+  return bindRoutes(executionStreamRoutes, {
+    streamExecution: (call) => streams.open(call.principal, call),
+    streamExecutionDirectly: (call) => streams.open(call.principal, call),
+  })
 }
 
 export function executionHandlers(parts: ExecutionParts) {

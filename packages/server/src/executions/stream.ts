@@ -1,10 +1,11 @@
-import { executionRoutes, streamUrlLifetimeMs } from '@guildhall/contract'
+import { executionStreamRoutes, streamUrlLifetimeMs } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
-import type { RawCall, RawRoute } from '../http/raw-route.ts'
-import { type Bearer, signNote, verifyNote } from '../http/signed-url.ts'
 import { type EventStream, EventStreamHolder } from '../http/sse.ts'
 import type { Live } from '../live/live.ts'
+import type { EventsAnswer } from '../operations/answer.ts'
+import type { Call } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
+import { type Bearer, signNote } from '../operations/signed-url.ts'
 import type { Config } from '../platform/config.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
 import { gather } from '../platform/gather.ts'
@@ -12,15 +13,12 @@ import { listRowIds } from './event-store.ts'
 import { Reader } from './stream-reader.ts'
 import { Rooms } from './stream-rooms.ts'
 
+type StreamCall = Pick<Call<typeof streamExecution>, 'params' | 'query' | 'lastEventId'>
+
 type Parts = Pick<Deps, 'config' | 'database' | 'logger' | 'metrics' | 'redis' | 'stopping'>
 
 const rememberedMs = 10 * 60_000
-const streamPath = '/api/v1/executions/:executionId/stream'
-
-/** A note opens the stream of one execution and no other. */
-function audienceOf(executionId: string): string {
-  return `execution-stream:${executionId}`
-}
+const { streamExecution } = executionStreamRoutes
 
 /** An address that opens an execution's stream, for a minute and as long as the credential is good. */
 export function streamUrl(
@@ -28,11 +26,12 @@ export function streamUrl(
   bearer: Bearer,
   executionId: string,
 ): string {
-  const token = signNote(config.signingKeys, audienceOf(executionId), bearer, {
+  const audience = streamExecution.signedFor.replace('{executionId}', executionId)
+  const token = signNote(config.signingKeys, audience, bearer, {
     lifetimeMs: streamUrlLifetimeMs,
     now: Date.now(),
   })
-  const path = streamPath.replace(':executionId', encodeURIComponent(executionId))
+  const path = streamExecution.path.replace(':executionId', encodeURIComponent(executionId))
   return `${config.streamUrl}${path}?token=${token}`
 }
 
@@ -47,10 +46,6 @@ export class EventStreams {
   readonly #rooms: Rooms
   readonly #rowIds = new ExpiringCache<number>(20_000)
   readonly #lookUp: (named: { workspaceId: string; executionId: string }) => Promise<number | undefined>
-  /** Opened by a signed address. */
-  readonly route: RawRoute
-  /** The same, for a client that sends its credential and asks the path it was told for events. */
-  readonly directRoute: RawRoute
 
   constructor(parts: Parts, live: Live, options: { beatEveryMs?: number } = {}) {
     this.#parts = parts
@@ -58,46 +53,21 @@ export class EventStreams {
     this.#holder = new EventStreamHolder(parts.metrics, options)
     this.#rooms = new Rooms(parts)
     this.#lookUp = gather((named) => listRowIds(parts.database, named))
-    this.route = {
-      name: 'streamExecution',
-      method: 'GET',
-      path: streamPath,
-      limits: ['stream'],
-      bearerOf: (call) => this.#bearerOf(call),
-      handle: (call) => this.#open(call, call.bearer),
-      close: () => this.#holder.close(),
-    }
-    this.directRoute = {
-      name: 'streamExecutionDirectly',
-      method: 'GET',
-      path: executionRoutes.getStreamToken.path,
-      accept: 'text/event-stream',
-      contract: executionRoutes.getStreamToken,
-      limits: ['stream'],
-      handle: (call) => this.#open(call, call.principal),
-      close: () => this.#holder.close(),
-    }
   }
 
-  #bearerOf({ params, query }: Pick<RawCall, 'params' | 'query'>): Bearer {
-    const audience = audienceOf(params['executionId'] ?? '')
-    const token = query.get('token') ?? ''
-    const note = verifyNote(this.#parts.config.signingKeys, audience, token, Date.now())
-    if (!note) throw refusal()
-    return note
+  /** Ends them all in good order. */
+  close(): Promise<void> {
+    return this.#holder.close()
   }
 
-  async #open(call: RawCall, bearer: Bearer | undefined): Promise<void> {
-    const { stopping } = this.#parts
-    const executionId = call.params['executionId'] ?? ''
-    if (!bearer) throw refusal()
+  async open(bearer: Bearer, call: StreamCall): Promise<EventsAnswer> {
     const after = readPosition(call)
-    if (this.#holder.closing || stopping.aborted) {
+    if (this.#holder.closing || this.#parts.stopping.aborted) {
       throw new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
     }
     await this.#holder.turn()
     const { kind, credentialId, userId, workspaceId } = bearer
-    const id = await this.#findRowId(workspaceId, executionId)
+    const id = await this.#findRowId(workspaceId, call.params.executionId)
     if (id === undefined) throw new ApiError('NOT_FOUND')
     let isOver = false
     let stream: EventStream | undefined
@@ -115,20 +85,29 @@ export class EventStreams {
       leave()
       throw error
     })
-    if (!reach || isOver || call.response.destroyed) {
+    if (!reach) {
       leave()
-      throw reach ? refusal() : new ApiError('NOT_FOUND')
+      throw new ApiError('NOT_FOUND')
     }
-    stream = this.#holder.open(call, leave)
-    if (reach.ended && after >= reach.last) return stream.end()
-    const reader = new Reader({
-      stream,
-      readPage: (from, most) => this.#rooms.readPage(id, from, most),
-      deltas: call.query.get('deltas') === '1',
-      // Who claims to have seen more than there is would otherwise wait for ever.
-      after: Math.min(after, reach.last),
-    })
-    seat.take(reader, reach.last)
+    return {
+      abandon: leave,
+      open: (connection) => {
+        if (isOver) {
+          leave()
+          throw refusal()
+        }
+        stream = this.#holder.open(connection, leave)
+        if (reach.ended && after >= reach.last) return stream.end()
+        const reader = new Reader({
+          stream,
+          readPage: (from, most) => this.#rooms.readPage(id, from, most),
+          deltas: call.query.deltas === '1',
+          // Who claims to have seen more than there is would otherwise wait for ever.
+          after: Math.min(after, reach.last),
+        })
+        seat.take(reader, reach.last)
+      },
+    }
   }
 
   /** Which row an execution has never changes, so who comes back costs no look at it. */
@@ -144,12 +123,11 @@ export class EventStreams {
 }
 
 /** A browser that reconnects repeats its address and adds what it saw last, so the later of both counts. */
-function readPosition({ query, request }: RawCall): number {
-  const given = [query.get('lastSeq'), request.headers['last-event-id']]
+function readPosition({ query, lastEventId }: StreamCall): number {
   return Math.max(
-    ...given.map((text) => {
-      if (text === undefined || text === null || text === '') return 0
-      if (typeof text === 'string' && /^\d{1,9}$/.test(text)) return Number(text)
+    ...[query.lastSeq, lastEventId].map((text) => {
+      if (text === undefined || text === '') return 0
+      if (/^\d{1,9}$/.test(text)) return Number(text)
       throw new ApiError('INVALID_INPUT', {
         message: 'lastSeq and Last-Event-ID must be the sequence of an event, or 0',
       })
@@ -158,7 +136,5 @@ function readPosition({ query, request }: RawCall): number {
 }
 
 function refusal(): ApiError {
-  return new ApiError('UNAUTHORIZED', {
-    message: 'This address is unknown or too old; get a new one from stream-token',
-  })
+  return new ApiError('UNAUTHORIZED', { message: 'The credential behind this stream has ended' })
 }

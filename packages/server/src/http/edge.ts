@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
-import { describeScope, type LimitName, type Route } from '@guildhall/contract'
+import type { Route } from '@guildhall/contract'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../deps.ts'
-import { Access } from '../operations/access.ts'
-import { authorize } from '../operations/authorize.ts'
+import { admit } from '../operations/admit.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { ExactRequest, Grants } from '../operations/grants.ts'
-import { countRequest, refuseIfFull } from '../operations/limits.ts'
+import { noNul } from '../operations/json-values.ts'
+import { countRequest, refuseIfFull, splitLimits } from '../operations/limits.ts'
 import type { Principal } from '../operations/principal.ts'
+import type { Bearer } from '../operations/signed-url.ts'
 import { type Authenticators, actInWorkspace, authenticate, credentialKind } from './authenticate.ts'
-import { setWindowHeaders, toApiError } from './error-handler.ts'
-import { noNul } from './json-body.ts'
-import type { RawRoute } from './raw-route.ts'
+import { fromFramework, setWindowHeaders } from './error-handler.ts'
+import { requireOperator, requireSignature } from './tokens.ts'
 
 export interface EdgeContext {
   readonly deps: Deps
@@ -19,69 +19,77 @@ export interface EdgeContext {
   readonly grants: Grants
 }
 
+/** What must be known of a route to let somebody in; a protocol's own address is nobody's in particular. */
+type Entry = Route | (Pick<Route, 'limits'> & { readonly audience: 'public' })
+
 const unknownRouteLimits = ['rest'] as const
 const refusedLimits = ['refused'] as const
 
 /**
  * What every request passes before its body is read: who is it, has the caller's window room, may it do this.
  * A credential that is refused is still counted, against its address, so that the refusal carries a window too and
- * guessing is limited. `route` is undefined for a path that is none of ours; `own` is what a raw route says of itself.
+ * guessing is limited. `route` is undefined for a path that is none of ours.
  */
-export async function admit(
+export async function enter(
   edge: EdgeContext,
-  route: Route | undefined,
+  route: Entry | undefined,
   request: FastifyRequest,
   reply: FastifyReply,
-  own: Pick<RawRoute, 'limits' | 'bearerOf'> = {},
 ): Promise<FastifyReply | undefined> {
   setStandardHeaders(edge, request, reply)
   if (isPreflight(request)) return answerPreflight(reply)
-  const { deps } = edge
-  const limits = own.limits ?? route?.limits ?? unknownRouteLimits
-  if (limits.length === 0) return undefined
-  const outcome = await identify(edge, route, request, own)
+  const limits = route?.limits ?? unknownRouteLimits
+  if (limits.length === 0 && route?.audience !== 'operator') return undefined
+  const outcome = await identify(edge, route, request)
   const refused = outcome instanceof ApiError
-  const names = refused ? refusedLimits : limits.filter((name) => !isPersons(edge, name))
-  const counted = {
-    caller: refused ? undefined : outcome.credential,
-    userId: refused ? undefined : outcome.userId,
-    address: request.ip,
-  }
-  const states = await countRequest(deps, names, counted)
+  const { own, persons } = splitLimits(edge.deps, limits)
+  await count(edge.deps, refused ? refusedLimits : own, refused ? {} : outcome, request, reply)
+  if (refused) throw outcome
+  if (request.url.includes('%00')) throw new ApiError('INVALID_INPUT', { message: noNul })
+  request.bearer = outcome.bearer
+  if (outcome.principal) await admitCaller(edge, route as Route, outcome.principal, request)
+  if (persons.length > 0)
+    refuseIfFull(edge.deps, persons, await countRequest(edge.deps, persons, countedAs(outcome, request)))
+  return undefined
+}
+
+async function admitCaller(
+  edge: EdgeContext,
+  route: Route,
+  authenticated: Principal,
+  request: FastifyRequest,
+): Promise<void> {
+  const principal = await actInWorkspace(edge.authenticators, authenticated, request.headers)
+  const params = request.params as Readonly<Record<string, string>>
+  request.principal = principal
+  request.access = await admit(edge.grants, route, {
+    principal,
+    via: 'http',
+    params,
+    request: exactRequest(route, request),
+  })
+}
+
+async function count(
+  deps: Deps,
+  names: Route['limits'],
+  caller: Caller,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
   const [shown] = names
-  if (shown && states[0]) {
+  if (!shown) return
+  const states = await countRequest(deps, names, countedAs(caller, request))
+  if (states[0]) {
     const { remaining, resetMs } = states[0]
     const limit = deps.config.limits[shown].max
     setWindowHeaders(reply, { limit, remaining, resetSeconds: Math.ceil(resetMs / 1000) })
   }
   refuseIfFull(deps, names, states)
-  if (outcome instanceof ApiError) throw outcome
-  if (request.url.includes('%00')) throw new ApiError('INVALID_INPUT', { message: noNul })
-  if (route && outcome.principal) {
-    request.principal = await actInWorkspace(edge.authenticators, outcome.principal, request.headers)
-    const needed = neededScopes(route, request.params as Readonly<Record<string, string>>)
-    request.access = new Access(edge.grants, request.principal, exactRequest(route, request))
-    await authorize(route, needed, request.principal, request.access)
-  }
-  const shared = limits.filter((name) => isPersons(edge, name))
-  if (shared.length > 0) refuseIfFull(deps, shared, await countRequest(deps, shared, counted))
-  return undefined
 }
 
-/**
- * A window of all that a person has is counted last: a credential that may not do the thing would otherwise keep the
- * others from doing it.
- */
-function isPersons({ deps }: EdgeContext, name: LimitName): boolean {
-  return deps.config.limits[name].per === 'user'
-}
-
-/** `{name}` stands for a parameter of the path: the right to run one skill is the right to run that skill. */
-function neededScopes(route: Route, params: Readonly<Record<string, string>>): string[] {
-  return (route.scopes ?? []).map((scope) => {
-    const named = scope.replace(/\{(\w+)\}/g, (_text, name) => params[name] ?? '')
-    return describeScope(named) ? named : scope.replace(/:\{\w+\}/g, '')
-  })
+function countedAs({ credential, userId }: Caller, request: FastifyRequest) {
+  return { caller: credential, userId, address: request.ip }
 }
 
 function exactRequest(route: Route, request: FastifyRequest): ExactRequest {
@@ -99,28 +107,29 @@ interface Caller {
   readonly credential?: string
   readonly userId?: string
   readonly principal?: Principal
+  readonly bearer?: Bearer
 }
 
 async function identify(
-  edge: EdgeContext,
-  route: Route | undefined,
+  { deps, authenticators }: EdgeContext,
+  route: Entry | undefined,
   request: FastifyRequest,
-  { bearerOf }: Pick<RawRoute, 'bearerOf'>,
 ): Promise<Caller | ApiError> {
-  const { deps } = edge
-  if (!deps.database.available) return new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
   try {
-    if (bearerOf) {
-      const bearer = bearerOf(addressOf(request))
-      request.bearer = bearer
-      const { kind, credentialId, userId } = bearer
-      return { credential: `${kind}:${credentialId}`, userId }
+    if (route?.audience === 'operator') {
+      requireOperator(deps.config, route, request.headers)
+      return {}
     }
+    if (!deps.database.available) return new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
     if (!route || route.audience === 'public') return {}
-    const principal = await authenticate(edge.authenticators, request.headers, request.ip)
+    if (route.audience === 'signed') {
+      const bearer = requireSignature(deps.config, route, addressOf(request))
+      return { credential: `${bearer.kind}:${bearer.credentialId}`, userId: bearer.userId, bearer }
+    }
+    const principal = await authenticate(authenticators, request.headers, request.ip)
     return { credential: principal.credential, userId: principal.userId, principal }
   } catch (error) {
-    const refusal = toApiError(error as Error)
+    const refusal = fromFramework(error as Error)
     if (refusal.code === 'UNAUTHORIZED') {
       deps.metrics.refusedCredentials.inc({ kind: credentialKind(request.headers) })
     }

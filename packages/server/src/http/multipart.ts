@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy'
 import type { UploadedFile } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
-import { noNul } from './json-body.ts'
+import { noNul } from '../operations/json-values.ts'
 
 const fieldBytes = 20_000
 const fieldCount = 20

@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../operations/errors.ts'
-import { addressOf, admit, type EdgeContext } from './edge.ts'
-import { setRefusalHeaders, toApiError, writeError } from './error-handler.ts'
-import { noNul } from './json-body.ts'
+import { noNul } from '../operations/json-values.ts'
+import { addressOf, type EdgeContext, enter } from './edge.ts'
+import { fromFramework, setRefusalHeaders, writeError } from './error-handler.ts'
 import { observe } from './observe.ts'
 import type { RawRoute } from './raw-route.ts'
+import { definedOnly } from './send-answer.ts'
 
 const bodyLimitBytes = 64 * 1024
 
@@ -23,40 +24,33 @@ export function registerRawRoutes(
         else done(null, new URLSearchParams(String(body)))
       },
     )
-    for (const route of routes) {
-      register(scope, edge, route)
-      if (route.close) scope.addHook('preClose', () => route.close?.())
-    }
+    for (const route of routes) register(scope, edge, route)
   })
 }
 
 function register(scope: FastifyInstance, edge: EdgeContext, route: RawRoute): void {
   const { deps } = edge
+  const entry = { audience: 'public', limits: route.limits ?? ['rest'] } as const
   scope.route({
     method: route.method,
     url: route.path,
-    ...(route.accept ? { constraints: { accept: route.accept } } : {}),
     config: { raw: route },
     bodyLimit: bodyLimitBytes,
     exposeHeadRoute: false,
-    onRequest: (request, reply) => admit(edge, route.contract, request, reply, route),
+    onRequest: (request, reply) => enter(edge, entry, request, reply),
     onResponse: (request, reply, done) => {
-      // One that stayed open was counted as it began: how long somebody listened is no time to answer.
-      if (!route.close || reply.statusCode >= 400) observe(deps, route, request, reply)
+      observe(deps, route, request, reply)
       done()
     },
     errorHandler: (error, request, reply) => writeRefusal(route, error as Error, request, reply),
     handler: async (request, reply) => {
       const headers = definedOnly(reply.getHeaders())
-      if (!route.close) for (const name in headers) reply.raw.setHeader(name, headers[name] ?? '')
+      for (const name in headers) reply.raw.setHeader(name, headers[name] ?? '')
       try {
         await route.handle({
           request: request.raw,
           response: reply.raw,
-          headers,
           ...addressOf(request),
-          principal: request.principal,
-          bearer: request.bearer,
           body: request.body,
         })
       } catch (error) {
@@ -64,16 +58,9 @@ function register(scope: FastifyInstance, edge: EdgeContext, route: RawRoute): v
         deps.logger.error({ requestId: request.id, err: error }, 'answer broken off')
         reply.raw.destroy()
       }
-      if (route.close) observe(deps, route, request, reply)
       reply.hijack()
     },
   })
-}
-
-function definedOnly<V>(headers: Record<string, V | undefined>): Record<string, V> {
-  const defined: Record<string, V> = {}
-  for (const [name, value] of Object.entries(headers)) if (value !== undefined) defined[name] = value
-  return defined
 }
 
 function writeRefusal(route: RawRoute, error: Error, request: FastifyRequest, reply: FastifyReply): void {
@@ -81,7 +68,7 @@ function writeRefusal(route: RawRoute, error: Error, request: FastifyRequest, re
     writeError(error, request, reply)
     return
   }
-  const refusal = toApiError(error)
+  const refusal = fromFramework(error)
   if (refusal.status >= 500)
     request.log.error({ requestId: request.id, err: refusal.cause ?? error }, 'request failed')
   setRefusalHeaders(refusal, reply)

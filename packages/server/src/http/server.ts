@@ -11,31 +11,28 @@ import fastify, {
 } from 'fastify'
 import type { Deps } from '../deps.ts'
 import type { Access } from '../operations/access.ts'
-import {
-  type BoundRoute,
-  type Call,
-  type FileAnswer,
-  hashRequest,
-  type JsonAnswer,
-  type UploadedFile,
-} from '../operations/bind.ts'
-import { ApiError } from '../operations/errors.ts'
+import type { UploadedFile } from '../operations/bind.ts'
+import { ApiError, errorBody } from '../operations/errors.ts'
 import type { Grants } from '../operations/grants.ts'
-import { perform } from '../operations/perform.ts'
+import { refuseOutsized, refuseUnstorable } from '../operations/json-values.ts'
+import {
+  type AdmittedCall,
+  bodyLimitBytes,
+  execute,
+  type Operation,
+  type Operations,
+} from '../operations/perform.ts'
 import type { Principal } from '../operations/principal.ts'
-import { compileParts, type RequestParts } from '../operations/validate.ts'
-import { validatorFor } from '../operations/validators.ts'
+import type { Bearer } from '../operations/signed-url.ts'
 import type { RequestSpan } from '../platform/telemetry.ts'
-import { type Authenticators, bearerToken } from './authenticate.ts'
-import { admit, type EdgeContext } from './edge.ts'
-import { errorBody, sendJson, writeError } from './error-handler.ts'
-import { sendJsonAnswer } from './json-answer.ts'
-import { refuseOutsized, refuseUnstorable } from './json-body.ts'
+import type { Authenticators } from './authenticate.ts'
+import { type EdgeContext, enter } from './edge.ts'
+import { sendJson, writeError } from './error-handler.ts'
 import { readMultipart } from './multipart.ts'
 import { observe } from './observe.ts'
 import type { RawRoute } from './raw-route.ts'
 import { registerRawRoutes } from './raw-routes.ts'
-import type { Bearer } from './signed-url.ts'
+import { sendAnswer } from './send-answer.ts'
 import { isSocketUpgrade, type SocketDoor, serveSockets } from './socket.ts'
 
 declare module 'fastify' {
@@ -49,15 +46,13 @@ declare module 'fastify' {
     span: RequestSpan | undefined
   }
   interface FastifyContextConfig {
-    bound?: BoundRoute
+    operation?: Operation
     raw?: RawRoute
   }
 }
 
 export type Server = FastifyInstance
 
-const bodyLimitBytes = 1024 * 1024
-const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/
 const requestIdPattern = /^[A-Za-z0-9._-]{1,64}$/
 /** Unlike any other process's; a count tells the requests of this one apart. */
 const requestIdStart = `${process.pid.toString(36)}${Date.now().toString(36)}-`
@@ -67,9 +62,11 @@ export function createServer(options: {
   deps: Deps
   authenticators: Authenticators
   grants: Grants
-  routes: readonly BoundRoute[]
+  operations: Operations
   rawRoutes?: readonly RawRoute[]
   socketDoor: SocketDoor
+  /** Ends what stays open after it was answered, when the server stops. */
+  closing?: readonly (() => Promise<void>)[]
 }): FastifyInstance {
   const { deps } = options
   const edge: EdgeContext = { deps, authenticators: options.authenticators, grants: options.grants }
@@ -95,7 +92,7 @@ export function createServer(options: {
     },
     // An address that cannot be parsed never reaches the hooks, yet is counted and answered like any other.
     frameworkErrors: (error, request, reply) => {
-      admit(edge, undefined, request, reply)
+      enter(edge, undefined, request, reply)
         .then(() => writeError(error, request, reply))
         .catch((refusal) => writeError(refusal, request, reply))
     },
@@ -106,10 +103,9 @@ export function createServer(options: {
   app.decorateRequest('access', undefined)
   app.decorateRequest('bodyHash', undefined)
   app.decorateRequest('upload', undefined)
-  app.setValidatorCompiler(({ schema, httpPart }) => validatorFor(httpPart).compile(schema as object))
   app.setErrorHandler((error, request, reply) => writeError(error as Error, request, reply))
   app.setNotFoundHandler(async (request, reply) => {
-    if (await admit(edge, undefined, request, reply)) return reply
+    if (await enter(edge, undefined, request, reply)) return reply
     throw new ApiError('NOT_FOUND')
   })
   readJsonOnly(app)
@@ -118,11 +114,15 @@ export function createServer(options: {
     done()
   })
   traceRequests(app, deps)
-  for (const bound of options.routes) register(app, edge, bound)
+  for (const operation of options.operations.values()) {
+    operation.warm()
+    register(app, edge, operation)
+  }
   registerRawRoutes(app, edge, options.rawRoutes ?? [])
   const sockets = serveSockets(app.server, deps, options.socketDoor)
   // First of all: a server waits for its open sockets before it is closed.
   app.addHook('preClose', () => sockets.close())
+  for (const close of options.closing ?? []) app.addHook('preClose', () => close())
   return app
 }
 
@@ -154,87 +154,57 @@ function answerBrokenRequest(_error: Error, socket: Socket): void {
   )
 }
 
-function register(app: FastifyInstance, edge: EdgeContext, bound: BoundRoute): void {
+function register(app: FastifyInstance, edge: EdgeContext, operation: Operation): void {
   const { deps } = edge
-  const { route } = bound
-  const statuses = Object.keys(route.responses).map(Number)
-  const onlyStatus = statuses.length === 1 ? statuses[0] : undefined
-  const partsOf = compileParts(route)
+  const { name, route } = operation
+  const staysOpen = route.answers === 'events'
+  const observed = { name, path: route.path }
   app.route({
     method: route.method,
     url: route.path,
-    config: { bound },
+    config: { operation },
+    ...(route.accept ? { constraints: { accept: route.accept } } : {}),
     ...(route.bodyLimitBytes ? { bodyLimit: route.bodyLimitBytes } : {}),
-    schema: {
-      ...(route.params ? { params: route.params } : {}),
-      ...(route.query ? { querystring: route.query } : {}),
-      ...(route.body ? { body: route.body } : {}),
-      ...(route.answers ? {} : { response: route.responses }),
-    },
-    onRequest: (request, reply) => admit(edge, route, request, reply),
+    ...(staysOpen ? { exposeHeadRoute: false } : {}),
+    onRequest: (request, reply) => enter(edge, route, request, reply),
     preParsing: hashBody,
-    ...(route.optionalBody ? { preValidation: takeNoBodyAsEmpty } : {}),
     onResponse: (request, reply, done) => {
-      observe(deps, { name: bound.name, path: route.path }, request, reply)
+      // One that stayed open was counted as it began: how long somebody listened is no time to answer.
+      if (!staysOpen || reply.statusCode >= 400) observe(deps, observed, request, reply)
       done()
     },
     handler: async (request, reply) => {
-      const parts = partsOf(request)
-      if (parts.ignored !== undefined) reply.header('x-ignored-fields', parts.ignored)
-      const answer = await perform(bound, toCall(edge, bound, parts, request, reply))
-      if (route.answers === 'redirect') return reply.redirect((answer as { location: string }).location, 302)
-      if (route.answers === 'text') return reply.type('text/plain; version=0.0.4; charset=utf-8').send(answer)
-      if (route.answers === 'file') return sendFile(reply, answer as FileAnswer)
-      if (route.answers === 'json') return sendJsonAnswer(request, reply, answer as JsonAnswer)
-      if (onlyStatus !== undefined) return reply.code(onlyStatus).send(answer)
-      const { status, body } = answer as { status: number; body: unknown }
-      return reply.code(status).send(body)
+      const answer = await execute(operation, toCall(deps, request, reply))
+      const sent = sendAnswer(request, reply, answer)
+      if (staysOpen) observe(deps, observed, request, reply)
+      return sent
     },
   })
 }
 
-/** Never shown by the browser as a page of ours: what is in it is somebody else's. */
-function sendFile(reply: FastifyReply, file: FileAnswer) {
-  const { stream, sizeBytes, contentType, fileName, headers } = file
-  return reply
-    .headers({
-      ...headers,
-      'content-type': contentType,
-      ...(sizeBytes === undefined ? {} : { 'content-length': sizeBytes }),
-      'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(fileName)}`,
-      'content-security-policy': "sandbox; default-src 'none'",
-    })
-    .send(stream)
-}
-
-function toCall(
-  edge: EdgeContext,
-  bound: BoundRoute,
-  { query, body }: RequestParts,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Call {
-  const { deps } = edge
-  const { route } = bound
+function toCall(deps: Deps, request: FastifyRequest, reply: FastifyReply): AdmittedCall {
+  const { headers } = request
   return {
-    route,
-    params: request.params as never,
-    query: query as never,
-    body: body as never,
-    principal: request.principal as never,
-    access: request.access as never,
+    deps,
+    params: request.params,
+    query: request.query,
+    body: request.body,
+    principal: (request.principal ?? request.bearer) as Principal | undefined,
+    access: request.access,
     client: {
       address: request.ip,
-      userAgent: request.headers['user-agent'] ?? '',
-      label: headerText(request.headers['x-client-label']),
-      bearer: bearerToken(request.headers),
+      userAgent: headers['user-agent'] ?? '',
+      label: headerText(headers['x-client-label']),
+      via: 'http',
     },
     upload: request.upload,
-    repeatable: route.creates ? readRepeatable(bound, request) : undefined,
-    deps,
+    idempotencyKey: headerText(headers['idempotency-key']),
+    lastEventId: headerText(headers['last-event-id']),
+    origin: undefined,
     get signal() {
       return signalOf(reply)
     },
+    onIgnored: (names) => void reply.header('x-ignored-fields', names),
   }
 }
 
@@ -258,24 +228,11 @@ function hashBody(
   done(null, payload)
 }
 
-async function takeNoBodyAsEmpty(request: FastifyRequest): Promise<void> {
-  request.body ??= {}
-}
-
 /** The answer's end, not the request's: that one is over as soon as its body has been read. */
 function signalOf(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
   reply.raw.once('close', () => controller.abort())
   return controller.signal
-}
-
-function readRepeatable({ route }: BoundRoute, request: FastifyRequest) {
-  const key = headerText(request.headers['idempotency-key'])
-  if (key === undefined) return undefined
-  if (!idempotencyKeyPattern.test(key)) {
-    throw new ApiError('INVALID_INPUT', { message: 'Idempotency-Key must be 1 to 255 printable characters' })
-  }
-  return { key, requestHash: hashRequest(route, request.params, request.body, request.upload) }
 }
 
 function headerText(header: string | string[] | undefined): string | undefined {
@@ -289,7 +246,7 @@ function readJsonOnly(app: FastifyInstance): void {
   app.addContentTypeParser(
     'multipart/form-data',
     async (request: FastifyRequest, payload: IncomingMessage) => {
-      const route = request.routeOptions.config.bound?.route
+      const route = request.routeOptions.config.operation?.route
       if (!route?.uploads) return refuseUnlessEmpty(request, payload)
       const { fields, files } = await readMultipart(payload, request.headers, bundleLimits)
       request.upload = files
@@ -332,15 +289,15 @@ function traceRequests(app: FastifyInstance, { telemetry }: Deps): void {
   if (!startRequest) return
   app.decorateRequest('span', undefined)
   app.addHook('onRequest', (request, _reply, done) => {
-    const { bound, raw } = request.routeOptions.config
-    request.span = startRequest((bound ?? raw)?.name ?? 'unknown', request.headers)
+    const { operation, raw } = request.routeOptions.config
+    request.span = startRequest((operation ?? raw)?.name ?? 'unknown', request.headers)
     done()
   })
   app.addHook('onResponse', (request, reply, done) => {
-    const { bound, raw } = request.routeOptions.config
+    const { operation, raw } = request.routeOptions.config
     const attributes = {
       'http.request.method': request.method,
-      'http.route': (bound?.route ?? raw)?.path ?? '',
+      'http.route': (operation?.route ?? raw)?.path ?? '',
       'guildhall.request_id': request.id,
       'guildhall.credential': request.principal?.credential ?? '',
     }

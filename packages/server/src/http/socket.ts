@@ -2,8 +2,7 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Deps } from '../deps.ts'
-import { ApiError } from '../operations/errors.ts'
-import { errorBody, toApiError } from './error-handler.ts'
+import { ApiError, errorBody, toApiError } from '../operations/errors.ts'
 
 type Parts = Pick<Deps, 'database' | 'logger' | 'metrics' | 'stopping'>
 

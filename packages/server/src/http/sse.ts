@@ -1,6 +1,6 @@
+import type { EventConnection } from '../operations/answer.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { createTurns } from '../platform/turns.ts'
-import type { RawCall } from './raw-route.ts'
 
 const slots = 15
 const beatEveryMs = 15_000
@@ -20,12 +20,12 @@ function comeBackLater(): string {
 
 /** An answer of server-sent events that stays open. */
 export class EventStream {
-  readonly #response: RawCall['response']
+  readonly #response: EventConnection['response']
   readonly #metrics: Metrics
   #draining: PromiseWithResolvers<void> | undefined
   #stalledBeats = 0
 
-  constructor(response: RawCall['response'], metrics: Metrics) {
+  constructor(response: EventConnection['response'], metrics: Metrics) {
     this.#response = response
     this.#metrics = metrics
     const wake = () => this.#wake()
@@ -110,7 +110,7 @@ export class EventStreamHolder {
     return this.#closing
   }
 
-  open({ response, headers }: RawCall, closed: () => void): EventStream {
+  open({ response, headers }: EventConnection, closed: () => void): EventStream {
     const slot = this.#wheel[this.#opened++ % slots] ?? new Set()
     const stream = new EventStream(response, this.#metrics)
     slot.add(stream)

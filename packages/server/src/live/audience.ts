@@ -1,6 +1,6 @@
-import type { Bearer } from '../http/signed-url.ts'
 import type { Admission, OpenSocket } from '../http/socket.ts'
 import type { Principal } from '../operations/principal.ts'
+import type { Bearer } from '../operations/signed-url.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
 import { gather } from '../platform/gather.ts'
 import type { Metrics } from '../platform/metrics.ts'

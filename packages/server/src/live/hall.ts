@@ -1,5 +1,5 @@
-import type { Bearer } from '../http/signed-url.ts'
 import type { OpenSocket } from '../http/socket.ts'
+import type { Bearer } from '../operations/signed-url.ts'
 
 export interface Listener {
   readonly note: Bearer

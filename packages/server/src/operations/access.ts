@@ -1,8 +1,15 @@
 import { anySkill, missingScopes } from '@guildhall/contract'
 import type { Db } from '../platform/database.ts'
 import { ApiError } from './errors.ts'
-import type { ExactRequest, Grants } from './grants.ts'
+import type { ExactRequest, Grants, UsedGrant } from './grants.ts'
 import type { Principal } from './principal.ts'
+
+/** By what a call is allowed beyond the scopes that its credential holds. */
+export interface Authority {
+  readonly grants: readonly UsedGrant[]
+}
+
+export const noGrants: Authority = { grants: [] }
 
 /**
  * What a caller may do in one call. Scopes that the credential holds cost nothing. What only a grant covers is
@@ -14,6 +21,7 @@ export class Access {
   readonly #principal: Principal
   readonly #request: ExactRequest
   readonly #once = new Set<string>()
+  #used: UsedGrant[] = []
 
   constructor(grants: Grants, principal: Principal, request: ExactRequest) {
     this.#grants = grants
@@ -25,8 +33,9 @@ export class Access {
   async require(scopes: readonly string[]): Promise<void> {
     const missing = missingScopes(this.#principal.scopes, scopes)
     if (missing.length === 0) return
-    const { uncovered, once } = await this.#grants.find(this.#principal, missing, this.#request)
+    const { uncovered, once, lasting } = await this.#grants.find(this.#principal, missing, this.#request)
     if (uncovered.length > 0) throw scopeRefusal(uncovered)
+    this.#used.push(...lasting)
     // That there is some right to run skills opens the door; the one that is used is asked for behind it, and spent.
     for (const scope of once) if (scope !== anySkill) this.#once.add(scope)
   }
@@ -50,8 +59,14 @@ export class Access {
    */
   async spend(tx: Db): Promise<void> {
     if (this.#once.size === 0) return
-    const uncovered = await this.#grants.spend(tx, this.#principal, [...this.#once], this.#request)
+    const { uncovered, spent } = await this.#grants.spend(tx, this.#principal, [...this.#once], this.#request)
     if (uncovered.length > 0) throw scopeRefusal(uncovered)
+    // In place of those of a transaction that was tried before and came to nothing.
+    this.#used = [...this.#used.filter(({ mode }) => mode !== 'one_time'), ...spent]
+  }
+
+  get authority(): Authority {
+    return this.#used.length === 0 ? noGrants : { grants: this.#used }
   }
 }
 

@@ -1,17 +1,30 @@
 import { createHash } from 'node:crypto'
-import type { Readable } from 'node:stream'
-import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Route, Routes } from '@guildhall/contract'
+import type { AnswerOf, Audience, BodyOf, ParamsOf, QueryOf, Route, Routes } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
-import type { Access } from './access.ts'
+import type { Access, Authority } from './access.ts'
+import type { EventsAnswer, FileAnswer, JsonAnswer } from './answer.ts'
 import type { Principal } from './principal.ts'
+import type { Bearer } from './signed-url.ts'
 
-/** What is known about the other end of the connection. */
+/** What is known about whoever asks, beside the credential. */
 export interface Client {
   readonly address: string
   readonly userAgent: string
   /** The client's own claim of what it is called. */
   readonly label: string | undefined
-  readonly bearer: string
+  /** How the call was made. All but `http` are made for an agent, whoever's authority it is. */
+  readonly via: Via
+  /** What the agent's client calls itself, where the transport is told. */
+  readonly name?: string
+}
+
+export type Via = 'http' | 'mcp' | 'agent' | 'workflow'
+
+/** What a call is a part of, when it is made for an agent. */
+export interface Origin {
+  readonly conversationId?: string
+  readonly agentSlug?: string
+  readonly runId?: string
 }
 
 /** A file as it came in a form; its name is whatever the client said. */
@@ -21,53 +34,27 @@ export interface UploadedFile {
   readonly bytes: Buffer
 }
 
-/** What a route that answers a file gives back. */
-export interface FileAnswer {
-  readonly stream: Readable
-  /** Left out where it is not known before the last byte. */
-  readonly sizeBytes?: number
-  readonly contentType: string
-  readonly fileName: string
-  readonly headers?: Readonly<Record<string, string>>
-}
-
-export interface ItemsRecord {
-  readonly field: string
-  rest(): Readonly<Record<string, unknown>>
-}
-
-/** A body made once for many requests. */
-export interface PreparedJson {
-  readonly etag: string
-  readonly plain: Buffer
-  readonly gzip: Buffer
-}
-
-/**
- * What a route that answers `json` gives back; `items` becomes an array that is never held whole, by itself or as the
- * first field of a record whose `rest` is known at the end.
- */
-export type JsonAnswer<T = unknown> =
-  | { readonly value: T }
-  | { readonly items: AsyncIterable<unknown>; readonly within?: ItemsRecord }
-  | { readonly prepared: PreparedJson }
-
 /** A creating request that may be repeated. */
 interface Repeatable {
   readonly key: string
   readonly requestHash: Buffer
 }
 
-/** All that a handler sees of a request. No framework object, so that other doors can make the same call. */
+/** All that a handler sees of a request. No framework object: every transport makes the same call. */
 export interface Call<R extends Route = Route> {
   readonly route: R
   readonly params: ParamsOf<R>
   readonly query: QueryOf<R>
   readonly body: BodyOf<R>
-  readonly principal: R['audience'] extends 'public' ? undefined : Principal
+  readonly principal: PrincipalOf<R['audience']>
   /** A handler that writes spends it in its transaction; what one reads is paid for when it has answered. */
-  readonly access: R['audience'] extends 'public' ? undefined : Access
+  readonly access: R['audience'] extends Nameless | 'signed' ? undefined : Access
+  /** By which grants this is allowed, for whoever records an effect: complete once they are spent. */
+  readonly authority: Authority
   readonly client: Client
+  readonly origin: Origin | undefined
+  /** The last event that a reader has seen who comes back to a stream. */
+  readonly lastEventId: string | undefined
   /** The files of a form; undefined when the body was JSON. */
   readonly upload: readonly UploadedFile[] | undefined
   readonly repeatable: Repeatable | undefined
@@ -76,9 +63,24 @@ export interface Call<R extends Route = Route> {
   readonly signal: AbortSignal
 }
 
-type Handler<R extends Route> = (
-  call: Call<R>,
-) => Promise<R['answers'] extends 'json' ? JsonAnswer<AnswerOf<R>> : AnswerOf<R>>
+/** Audiences of whom nobody in particular is known. */
+type Nameless = 'public' | 'operator'
+
+type PrincipalOf<A extends Audience> = A extends Nameless
+  ? undefined
+  : A extends 'signed'
+    ? Bearer
+    : Principal
+
+type GivenBack<R extends Route> = R['answers'] extends 'json'
+  ? JsonAnswer<AnswerOf<R>>
+  : R['answers'] extends 'events'
+    ? EventsAnswer
+    : R['answers'] extends 'file'
+      ? FileAnswer
+      : AnswerOf<R>
+
+type Handler<R extends Route> = (call: Call<R>) => Promise<GivenBack<R>>
 export type Handlers<R extends Routes> = { readonly [Name in keyof R]: Handler<R[Name]> }
 
 export interface BoundRoute {
@@ -96,6 +98,7 @@ export function bindRoutes<R extends Routes>(routes: R, handlers: Handlers<R>): 
   }))
 }
 
+/** What a repeat under the same key must be equal to. */
 export function hashRequest(
   route: Route,
   params: unknown,

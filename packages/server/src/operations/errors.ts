@@ -1,4 +1,5 @@
 import { type ErrorCode, errorTable } from '@guildhall/contract'
+import { isDatabaseAway } from '../platform/database.ts'
 
 interface FullWindow {
   readonly limit: number
@@ -46,5 +47,25 @@ export class ApiError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds
     this.window = options.window
     this.authenticate = options.authenticate
+  }
+}
+
+/** What a caller is told of whatever was thrown. */
+export function toApiError(error: unknown): ApiError {
+  if (error instanceof ApiError) return error
+  if (isDatabaseAway(error))
+    return new ApiError('SERVICE_UNAVAILABLE', { cause: error, retryAfterSeconds: 1 })
+  return new ApiError('INTERNAL_ERROR', { cause: error })
+}
+
+export function errorBody({ code, message, details, beside }: ApiError) {
+  return {
+    error: {
+      ...(code === 'RATE_LIMITED' ? { type: 'rate_limit_error' } : {}),
+      code,
+      message,
+      ...(details ? { details } : {}),
+    },
+    ...beside,
   }
 }

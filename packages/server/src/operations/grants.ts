@@ -11,14 +11,29 @@ export interface ExactRequest {
   readonly repeatKey: string | undefined
 }
 
+/** A grant that covers a scope in a call. */
+export interface UsedGrant {
+  readonly id: number
+  readonly scope: string
+  readonly mode: 'session' | 'one_time'
+}
+
 /** Permissions beyond a key's own set; the feature that keeps them hands these down. */
 export interface Grants {
-  /** Which of the scopes no grant covers for this request, and which only one that is good once. Spends nothing. */
+  /**
+   * Which of the scopes no grant covers for this request, which only one that is good once, and the grants that last and
+   * cover the others. Spends nothing.
+   */
   find(
     principal: Principal,
     scopes: readonly string[],
     request: ExactRequest,
-  ): Promise<{ uncovered: string[]; once: string[] }>
-  /** Spends a grant for each scope. Gives those for which none is left: who gets any must not commit. */
-  spend(tx: Db, principal: Principal, scopes: readonly string[], request: ExactRequest): Promise<string[]>
+  ): Promise<{ uncovered: string[]; once: string[]; lasting: UsedGrant[] }>
+  /** Spends a grant for each scope. `uncovered` are those for which none is left: who gets any must not commit. */
+  spend(
+    tx: Db,
+    principal: Principal,
+    scopes: readonly string[],
+    request: ExactRequest,
+  ): Promise<{ uncovered: string[]; spent: UsedGrant[] }>
 }

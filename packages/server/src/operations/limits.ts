@@ -20,6 +20,20 @@ export async function countRequest(
   )
 }
 
+/**
+ * A window of all that a person has is counted after the right to do the thing: a credential that may not would otherwise
+ * keep the person's others from doing it.
+ */
+export function splitLimits(
+  { config }: Pick<Deps, 'config'>,
+  names: readonly LimitName[],
+): { own: readonly LimitName[]; persons: readonly LimitName[] } {
+  const isPersons = (name: LimitName) => config.limits[name].per === 'user'
+  // Nearly no route has one.
+  if (!names.some(isPersons)) return { own: names, persons: [] }
+  return { own: names.filter((name) => !isPersons(name)), persons: names.filter(isPersons) }
+}
+
 export function refuseIfFull(
   deps: Pick<Deps, 'config' | 'metrics'>,
   names: readonly LimitName[],

@@ -1,36 +1,67 @@
 import type { Clamped, Route } from '@guildhall/contract'
+import type { ErrorObject, ValidateFunction } from 'ajv'
+import { ApiError } from './errors.ts'
 import { compilePrune, Ignored } from './prune.ts'
-import { validatorFor } from './validators.ts'
+import { addressValidator, bodyValidator } from './validators.ts'
 
-export interface RequestParts {
+/** What came, whatever it is. What an address carries is text or already of its type. */
+export interface Input {
+  readonly params: unknown
+  /** Numbers and booleans are made of its texts in place. */
   readonly query: unknown
   readonly body: unknown
-  /** Names what was left out, for a header. */
+}
+
+export interface Parts {
+  readonly query: unknown
+  readonly body: unknown
+  /** Names what was left out, for whoever made a typing error. */
   readonly ignored: string | undefined
 }
 
 /**
- * What a handler gets to see of a validated request: the fields that the contract names, and no others. The request
- * keeps what came, for who compares it: the hash of a repeatable request and of a bound grant are of what was sent.
+ * Refuses what the contract does not allow, and gives the fields that it names and no others. The input keeps what came:
+ * the hashes of a repeatable request and of a bound grant are of what was sent.
  */
-export function compileParts({
-  query,
-  body,
-}: Route): (request: { query: unknown; body: unknown }) => RequestParts {
-  const pruneQuery = compilePrune(query, (schema) => validatorFor('querystring').compile(schema), {
-    namedAfter: '?',
-  })
-  const pruneBody = compilePrune(body, (schema) => validatorFor('body').compile(schema))
+export function compileInput(route: Route): (input: Input) => Parts {
+  const { params, query, body } = route
+  const checkParams = params && bodyValidator.compile(params)
+  const checkQuery = query && addressValidator.compile(query)
+  const checkBody = body && bodyValidator.compile(body)
+  const compileWith = (validator: typeof bodyValidator) => (schema: object) => validator.compile(schema)
+  const pruneQuery = compilePrune(query, compileWith(addressValidator), { namedAfter: '?' })
+  const pruneBody = compilePrune(body, compileWith(bodyValidator))
   const clamps = clampsOf(query)
-  return (request) => {
+  return (input) => {
+    const sent = input.body ?? (route.optionalBody ? {} : undefined)
+    if (checkParams) check('params', checkParams, input.params)
+    if (checkBody) check('body', checkBody, sent ?? null)
+    if (checkQuery) check('querystring', checkQuery, input.query)
     const ignored = new Ignored()
-    const seen = { query: pruneQuery(request.query, ignored), body: pruneBody(request.body, ignored) }
+    const seen = { query: pruneQuery(input.query, ignored), body: pruneBody(sent, ignored) }
     return {
       query: query ? clamp(seen.query as Record<string, unknown>, clamps) : undefined,
       body: body ? seen.body : undefined,
       ignored: ignored.text,
     }
   }
+}
+
+function check(place: string, validate: ValidateFunction, value: unknown): void {
+  if (!validate(value)) throw invalidInput(place, validate.errors ?? [])
+}
+
+function invalidInput(place: string, errors: readonly ErrorObject[]): ApiError {
+  const issues = errors.map((issue) => {
+    const missing = issue.params['missingProperty']
+    const path = [issue.instancePath.slice(1).replaceAll('/', '.'), missing].filter(Boolean).join('.')
+    return { path, message: issue.message ?? 'is not valid' }
+  })
+  const first = issues[0]
+  return new ApiError('INVALID_INPUT', {
+    message: first ? `${first.path || place}: ${first.message}` : 'The request is malformed',
+    details: { in: place, issues },
+  })
 }
 
 type Clamps = readonly (Clamped['x-clamped'] & { readonly name: string })[]

@@ -1,6 +1,8 @@
 import { runStreamRoutes } from '@guildhall/contract'
-import type { RawCall, RawRoute } from '../http/raw-route.ts'
 import { type EventStream, EventStreamHolder } from '../http/sse.ts'
+import type { EventsAnswer } from '../operations/answer.ts'
+import type { BoundRoute, Call } from '../operations/bind.ts'
+import { bindRoutes } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { runChannel } from './announce.ts'
@@ -12,16 +14,13 @@ type Parts = RoomParts & { readonly metrics: Metrics; readonly stopping: AbortSi
  * The streams of runs in this process: the state of a run as it is, then each that follows. A stream ends where a run
  * stands still, with its credential, and when the process stops.
  */
-export function runStreamRoute(parts: Parts): RawRoute {
+export function runStreams(parts: Parts): { routes: BoundRoute[]; close(): Promise<void> } {
   const holder = new EventStreamHolder(parts.metrics)
   const rooms = new RunRooms(parts)
   return {
-    name: 'streamWorkflowRun',
-    method: 'GET',
-    path: runStreamRoutes.streamWorkflowRun.path,
-    contract: runStreamRoutes.streamWorkflowRun,
-    limits: ['stream'],
-    handle: (call) => openStream(parts, holder, rooms, call),
+    routes: bindRoutes(runStreamRoutes, {
+      streamWorkflowRun: (call) => openStream(parts, holder, rooms, call),
+    }),
     close: () => holder.close(),
   }
 }
@@ -34,11 +33,9 @@ async function openStream(
   { live, stopping }: Parts,
   holder: EventStreamHolder,
   rooms: RunRooms,
-  call: RawCall,
-): Promise<void> {
-  const { principal, params, response } = call
-  const runId = params['runId'] ?? ''
-  if (!principal) throw new ApiError('UNAUTHORIZED')
+  { principal, params }: Call<(typeof runStreamRoutes)['streamWorkflowRun']>,
+): Promise<EventsAnswer> {
+  const { runId } = params
   if (holder.closing || stopping.aborted) throw new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
   await holder.turn()
   const { kind, credentialId, userId, workspaceId } = principal
@@ -53,21 +50,33 @@ async function openStream(
   const stopListening = live.listen(runChannel(runId), () => {
     isOld = true
   })
-  try {
-    const found = await rooms.find(workspaceId, runId)
-    if (!found) throw new ApiError('NOT_FOUND')
-    if (isOver || response.destroyed) throw new ApiError('UNAUTHORIZED')
-    let leave: (() => void) | undefined
-    stream = holder.open(call, () => {
-      held.release()
-      leave?.()
-    })
-    leave = rooms.join(workspaceId, runId, found, stream)
-    if (isOld) rooms.look(runId)
-  } catch (error) {
-    held.release()
-    throw error
-  } finally {
+  const abandon = () => {
     stopListening()
+    held.release()
+  }
+  const found = await rooms.find(workspaceId, runId).catch((error: unknown) => {
+    abandon()
+    throw error
+  })
+  if (!found) {
+    abandon()
+    throw new ApiError('NOT_FOUND')
+  }
+  return {
+    abandon,
+    open: (connection) => {
+      if (isOver) {
+        abandon()
+        throw new ApiError('UNAUTHORIZED')
+      }
+      let leave: (() => void) | undefined
+      stream = holder.open(connection, () => {
+        held.release()
+        leave?.()
+      })
+      leave = rooms.join(workspaceId, runId, found, stream)
+      stopListening()
+      if (isOld) rooms.look(runId)
+    },
   }
 }

@@ -1,8 +1,6 @@
 import { metaRoutes, routes, workflowFormat } from '@guildhall/contract'
 import { openApiDocument } from '@guildhall/contract/openapi'
 import { bindRoutes } from '../operations/bind.ts'
-import { ApiError } from '../operations/errors.ts'
-import { sameSecret } from '../platform/secrets.ts'
 import { createReadiness } from './status.ts'
 
 const version = '0.1.0'
@@ -34,13 +32,7 @@ export function statusHandlers() {
       return { status: 200 as const, body: { status, down } }
     },
 
-    getMetrics: async ({ deps, client }) => {
-      const { metricsToken } = deps.config
-      if (metricsToken !== undefined && !sameSecret(client.bearer, metricsToken)) {
-        throw new ApiError('UNAUTHORIZED', { message: 'Send the metrics token as a bearer token' })
-      }
-      return deps.metrics.registry.metrics()
-    },
+    getMetrics: async ({ deps }) => deps.metrics.registry.metrics(),
 
     getOpenApi: async () => document,
   })

@@ -11,9 +11,11 @@ import {
   type NewEvent,
   publishEvents,
 } from '../../src/executions/event-log.ts'
+import { executionStreamHandlers } from '../../src/executions/routes.ts'
 import { EventStreams, streamUrl } from '../../src/executions/stream.ts'
 import { createServer } from '../../src/http/server.ts'
-import type { Bearer } from '../../src/http/signed-url.ts'
+import { toOperations } from '../../src/operations/perform.ts'
+import type { Bearer } from '../../src/operations/signed-url.ts'
 import type { House } from './house.ts'
 
 export interface ExecutionRow {
@@ -72,8 +74,8 @@ export async function openStreamServer(house: House, options: { beatEveryMs?: nu
     socketDoor: house.live.socketDoor,
     authenticators: { key: nobody, session: nobody, oauth: nobody, enterWorkspace: nobody },
     grants: {} as never,
-    routes: [],
-    rawRoutes: [streams.route],
+    operations: toOperations(executionStreamHandlers(streams)),
+    closing: [() => streams.close()],
   })
   await server.listen({ host: '127.0.0.1', port: 0 })
   const url = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`

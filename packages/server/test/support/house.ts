@@ -10,7 +10,9 @@ import { inject } from 'vitest'
 import { type Caller, createCaller, type Person } from '../../../../test/support/caller.ts'
 import { createApp } from '../../src/app.ts'
 import { closeDeps, type Deps, openDeps } from '../../src/deps.ts'
+import type { Authenticators } from '../../src/http/authenticate.ts'
 import type { Live } from '../../src/live/live.ts'
+import type { Perform } from '../../src/operations/perform.ts'
 import { type Config, readConfig } from '../../src/platform/config.ts'
 import { createLogger } from '../../src/platform/logger.ts'
 import type { Sweep } from '../../src/platform/sweep.ts'
@@ -20,6 +22,8 @@ export interface House extends Caller {
   readonly deps: Deps
   readonly sweeps: readonly Sweep[]
   readonly live: Live
+  readonly perform: Perform
+  readonly authenticators: Authenticators
   /** Everything the process has logged. */
   log(): string
   close(): Promise<void>
@@ -80,7 +84,7 @@ export async function openHouse(env: Record<string, string> & { DATABASE_URL: st
   })
   const logger = createLogger(config.logLevel, sink)
   const deps = await openDeps(config, logger, new AbortController().signal)
-  const { server, sweeps, live } = createApp(deps)
+  const { server, perform, authenticators, sweeps, live } = createApp(deps)
   if (!config.redisUrl.includes(nowhere)) await deps.redis.settle()
   await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
@@ -91,6 +95,8 @@ export async function openHouse(env: Record<string, string> & { DATABASE_URL: st
     deps,
     sweeps,
     live,
+    perform,
+    authenticators,
     log: () => logged,
     close: async () => {
       await server.close()

@@ -31,7 +31,7 @@ import {
   type WritingCall,
 } from './writing-stage.ts'
 
-export { models, operatorToken, type Stage, send, stageIn } from './writing-stage.ts'
+export { models, operatorToken, type Stage, send, sendBy, stageIn } from './writing-stage.ts'
 
 export const writingRoutes = Object.entries<Route>(routes)
   .filter(([, { method }]) => method !== 'GET')

@@ -1,5 +1,5 @@
 import type { Route } from '@guildhall/contract'
-import type { Answer, Person } from '../../../../test/support/caller.ts'
+import type { Answer, Caller, Person } from '../../../../test/support/caller.ts'
 import { definitionOf } from '../../../../test/support/workflows.ts'
 import { requestBudget } from '../../src/approvals/approvals.ts'
 import { RunWriter } from '../../src/runs/run-writer.ts'
@@ -46,8 +46,18 @@ export const models = [
 ]
 
 export function send({ house }: Stage, route: Route, call: WritingCall, query = ''): Promise<Answer> {
+  return sendBy(house, route, call, query)
+}
+
+/** The same by another way of making calls. */
+export function sendBy(
+  caller: Pick<Caller, 'call'>,
+  route: Route,
+  call: WritingCall,
+  query = '',
+): Promise<Answer> {
   const path = route.path.replace(/:(\w+)/g, (_text, name) => encodeURIComponent(call.params?.[name] ?? ''))
-  return house.call(route.method, path + query, {
+  return caller.call(route.method, path + query, {
     ...(call.token === undefined ? {} : { token: call.token }),
     ...(call.key === undefined ? {} : { key: call.key }),
     ...(call.body === undefined ? {} : { body: call.body }),

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Principal } from '../operations/principal.ts'
 import { type KeyRing, seal, unseal } from '../platform/secrets.ts'
+import type { Principal } from './principal.ts'
 
 /** Whom a signed address speaks for. It is the whole authority of whoever opens it. */
 export type Bearer = Pick<Principal, 'kind' | 'credentialId' | 'userId' | 'workspaceId'>

@@ -1,4 +1,4 @@
-import { ApiError } from '../operations/errors.ts'
+import { ApiError } from './errors.ts'
 
 /** Deeper than anything the contract describes, and far from where recursive code meets the end of the stack. */
 const mostNested = 1000

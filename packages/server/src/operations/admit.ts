@@ -1,0 +1,39 @@
+import { describeScope, type Route } from '@guildhall/contract'
+import { Access } from './access.ts'
+import { authorize } from './authorize.ts'
+import type { Client } from './bind.ts'
+import { ApiError } from './errors.ts'
+import type { ExactRequest, Grants } from './grants.ts'
+import type { Principal } from './principal.ts'
+
+/** Whether this caller may have this done, before anything is read or looked up. Gives what it is allowed by. */
+export async function admit(
+  grants: Grants,
+  route: Route,
+  caller: {
+    readonly principal: Principal
+    readonly via: Client['via']
+    readonly params: Readonly<Record<string, string>>
+    readonly request: ExactRequest
+  },
+): Promise<Access> {
+  const { principal, via, params, request } = caller
+  // A person's session is a person's: no agent decides for itself with it, however it came to be called.
+  if (via !== 'http' && (route.audience === 'session' || route.audience === 'operator')) {
+    throw new ApiError('FORBIDDEN', {
+      message: 'Only a person may do this, in the app; no call that is made for an agent',
+      details: { via },
+    })
+  }
+  const access = new Access(grants, principal, request)
+  await authorize(route, neededScopes(route, params), principal, access)
+  return access
+}
+
+/** `{name}` stands for a parameter of the path: the right to run one skill is the right to run that skill. */
+function neededScopes(route: Route, params: Readonly<Record<string, string>>): string[] {
+  return (route.scopes ?? []).map((scope) => {
+    const named = scope.replace(/\{(\w+)\}/g, (_text, name) => params[name] ?? '')
+    return describeScope(named) ? named : scope.replace(/:\{\w+\}/g, '')
+  })
+}

@@ -1,0 +1,145 @@
+import type { ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import { ApiError } from './errors.ts'
+
+/** What a route that answers a file gives back. */
+export interface FileAnswer {
+  readonly stream: Readable
+  /** Left out where it is not known before the last byte. */
+  readonly sizeBytes?: number
+  readonly contentType: string
+  readonly fileName: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface ItemsRecord {
+  readonly field: string
+  rest(): Readonly<Record<string, unknown>>
+}
+
+/** A body made once for many requests. */
+export interface PreparedJson {
+  readonly etag: string
+  readonly plain: Buffer
+  readonly gzip: Buffer
+}
+
+/**
+ * What a route that answers `json` gives back; `items` becomes an array that is never held whole, by itself or as the
+ * first field of a record whose `rest` is known at the end.
+ */
+export type JsonAnswer<T = unknown> =
+  | { readonly value: T }
+  | { readonly items: AsyncIterable<unknown>; readonly within?: ItemsRecord }
+  | { readonly prepared: PreparedJson }
+
+/** Where events are written to. */
+export interface EventConnection {
+  readonly response: ServerResponse
+  /** Written with the head of the answer. */
+  readonly headers: Readonly<Record<string, string | number | string[]>>
+}
+
+/** What a route that answers `events` gives back: everything is decided, and nothing is written yet. */
+export interface EventsAnswer {
+  /** Refuses when it came to an end meanwhile. */
+  open(connection: EventConnection): void
+  /** Instead of opening, when there is nobody to read any more. */
+  abandon(): void
+}
+
+/** What an operation answers, the same for every transport. A value is the text that its schema makes of it. */
+export type Answer =
+  | { readonly kind: 'value'; readonly status: number; readonly text: string }
+  | { readonly kind: 'items'; readonly items: AsyncIterable<unknown>; readonly within?: ItemsRecord }
+  | { readonly kind: 'prepared'; readonly prepared: PreparedJson }
+  | { readonly kind: 'file'; readonly file: FileAnswer }
+  | { readonly kind: 'events'; readonly events: EventsAnswer }
+  | { readonly kind: 'redirect'; readonly location: string }
+  | { readonly kind: 'text'; readonly text: string }
+
+const chunkLength = 32_768
+
+/** Several items to a chunk: one write to a socket for each would cost more than the items. */
+export async function* itemsText(
+  items: AsyncIterable<unknown>,
+  within: ItemsRecord | undefined,
+): AsyncGenerator<string> {
+  let text = within ? `{${JSON.stringify(within.field)}:[` : '['
+  let first = true
+  for await (const item of items) {
+    text += first ? JSON.stringify(item) : `,${JSON.stringify(item)}`
+    first = false
+    if (text.length < chunkLength) continue
+    yield text
+    text = ''
+  }
+  yield within ? `${text}],${JSON.stringify(within.rest()).slice(1)}` : `${text}]`
+}
+
+/** An answer that was read to its end: a value as JSON gives it, or the bytes of a file. */
+export type Collected =
+  | { readonly kind: 'value'; readonly status: number; readonly value: unknown }
+  | {
+      readonly kind: 'bytes'
+      readonly contentType: string
+      readonly fileName: string
+      readonly bytes: Buffer
+    }
+
+/**
+ * For callers that cannot take an answer bit by bit: all of it, or a refusal as soon as there is more of it than they
+ * can use. Streams of events have no end to wait for.
+ */
+export async function collect(answer: Answer, maxBytes: number): Promise<Collected> {
+  switch (answer.kind) {
+    case 'value':
+      return parsed(bounded(answer.text, maxBytes), answer.status)
+    case 'prepared':
+      return parsed(bounded(answer.prepared.plain.toString(), maxBytes))
+    case 'items':
+      return parsed((await gatherBytes(itemsText(answer.items, answer.within), maxBytes)).toString())
+    case 'file': {
+      const { stream, contentType, fileName } = answer.file
+      return { kind: 'bytes', contentType, fileName, bytes: await gatherBytes(stream, maxBytes) }
+    }
+    case 'redirect':
+      return { kind: 'value', status: 302, value: { location: answer.location } }
+    case 'text':
+      return { kind: 'value', status: 200, value: bounded(answer.text, maxBytes) }
+    case 'events':
+      answer.events.abandon()
+      throw new ApiError('INVALID_INPUT', {
+        message: 'This operation answers a stream of events, which cannot be collected; ask for its state',
+      })
+  }
+}
+
+function parsed(text: string, status = 200): Collected {
+  return { kind: 'value', status, value: text === '' ? undefined : JSON.parse(text) }
+}
+
+function bounded(text: string, maxBytes: number): string {
+  if (Buffer.byteLength(text) > maxBytes) throw tooLarge(maxBytes)
+  return text
+}
+
+async function gatherBytes(chunks: AsyncIterable<string | Buffer>, maxBytes: number): Promise<Buffer> {
+  const kept: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of chunks) {
+    const buffer = Buffer.from(chunk)
+    bytes += buffer.length
+    // Leaving the loop ends the stream.
+    if (bytes > maxBytes) throw tooLarge(maxBytes)
+    kept.push(buffer)
+  }
+  return Buffer.concat(kept)
+}
+
+function tooLarge(maxBytes: number): ApiError {
+  return new ApiError('INVALID_INPUT', {
+    message: `The answer has more than ${maxBytes} bytes; ask for less of it, with limit or a filter`,
+    details: { limit: maxBytes },
+  })
+}
