@@ -370,3 +370,24 @@ test('every decision is in the activity, which cannot be changed', async () => {
   )
   await expect(db.deleteFrom('activity').execute()).rejects.toThrow(/never changed/)
 })
+
+test('who has left a workspace finds nothing to decide there', async () => {
+  const [owner, member] = [await house.newPerson(), await house.newPerson()]
+  const team = await house.newTeam(owner)
+  const headers = { 'x-workspace-id': team }
+  await house.addMember(owner, team, member)
+  const made = await house.call('POST', '/api/v1/keys', {
+    token: member.token,
+    headers,
+    body: { label: 'of a member', access: 'declared' },
+  })
+  const asked = await ask('POST', '/agents/connect', made.body.api_key, { requestedScopes: ['agent:list'] })
+  expect(asked.status, asked.text).toBe(202)
+  const deny = () =>
+    house.call('POST', `/api/v1/agents/connect/${asked.body.consent_id}/deny`, { token: member.token })
+  const path = `/api/v1/workspaces/current/members/${member.userId}`
+  expect((await house.call('DELETE', path, { token: owner.token, headers })).status).toBe(200)
+  expect((await deny()).status).toBe(404)
+  await house.addMember(owner, team, member)
+  expect((await deny()).status).toBe(200)
+})
