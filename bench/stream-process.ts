@@ -1,20 +1,21 @@
 import type { AddressInfo } from 'node:net'
+import { Bus } from '../packages/server/src/bus/bus.ts'
 import { openDeps } from '../packages/server/src/deps.ts'
 import { executionStreamHandlers } from '../packages/server/src/executions/routes.ts'
 import { EventStreams } from '../packages/server/src/executions/stream.ts'
 import { createServer } from '../packages/server/src/http/server.ts'
-import { Live } from '../packages/server/src/live/live.ts'
 import { toOperations } from '../packages/server/src/operations/perform.ts'
 import { readConfig } from '../packages/server/src/platform/config.ts'
 import { createLogger } from '../packages/server/src/platform/logger.ts'
 import { findLiveSessions } from '../packages/server/src/sessions/sessions.ts'
+import { Sockets } from '../packages/server/src/sockets/sockets.ts'
 import { cpuMicros, memoryNow } from './event-parts.ts'
 import { sayReady } from './program.ts'
 
 /** A process that only streams: the real edge, admission, log and credentials, and no other route. */
 const config = readConfig(process.env)
 const deps = await openDeps(config, createLogger(config.logLevel), new AbortController().signal)
-const live = new Live(deps, {
+const sockets = new Sockets(deps, new Bus(deps), {
   key: async () => [],
   oauth: async () => [],
   session: (asked) => findLiveSessions(deps.database, asked),
@@ -22,10 +23,10 @@ const live = new Live(deps, {
 const nobody = () => Promise.reject(new Error('no credential is read here'))
 const server = createServer({
   deps,
-  socketDoor: live.socketDoor,
+  socketDoor: sockets.door,
   authenticators: { key: nobody, session: nobody, oauth: nobody, enterWorkspace: nobody },
   grants: {} as never,
-  operations: toOperations(executionStreamHandlers(new EventStreams(deps, live))),
+  operations: toOperations(executionStreamHandlers(new EventStreams(deps, sockets))),
 })
 await deps.redis.settle()
 await server.listen({ host: '127.0.0.1', port: 0, backlog: 4096 })

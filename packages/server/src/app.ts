@@ -2,6 +2,7 @@ import { deleteOldActivations } from './activation/activation.ts'
 import { releaseLostAsks } from './agents/agents.ts'
 import { deleteOldRequests } from './approvals/approvals.ts'
 import { sweepBlobs } from './artifacts/artifacts.ts'
+import { Bus } from './bus/bus.ts'
 import { createGrants, deleteOldGrants } from './consent/consent.ts'
 import type { Deps } from './deps.ts'
 import {
@@ -18,7 +19,6 @@ import { createServer, type Server } from './http/server.ts'
 import { deleteForgottenKeys } from './idempotency/idempotency.ts'
 import { deleteEndedInvitations } from './invitations/invitations.ts'
 import { deleteEndedSecrets, deleteUnclaimedKeys, findLiveKeys } from './keys/keys.ts'
-import { deleteUsedAddresses, Live } from './live/live.ts'
 import { authorizationServer, deleteEndedRecords, findLiveGrants } from './oauth/oauth.ts'
 import { createPerform, type Perform, toOperations } from './operations/perform.ts'
 import { deletePasskeyLeftovers } from './passkeys/passkeys.ts'
@@ -27,6 +27,7 @@ import { runStreams } from './runs/routes.ts'
 import { runTending } from './runs/runs.ts'
 import { deleteEndedSessions, findLiveSessions } from './sessions/sessions.ts'
 import { deleteLapsedFetches } from './skills/skills.ts'
+import { deleteUsedAddresses, Sockets } from './sockets/sockets.ts'
 
 /** Puts the API together. */
 export function createApp(deps: Deps): {
@@ -35,13 +36,15 @@ export function createApp(deps: Deps): {
   authenticators: Authenticators
   sweeps: Sweep[]
   tending: Tending[]
-  live: Live
+  bus: Bus
+  sockets: Sockets
 } {
   const checks = createChecks(deps)
-  const live = createLive(deps, checks)
-  const { executions, runs, routes } = bindFeatures(deps, checks, live)
-  const executionStreams = new EventStreams(deps, live)
-  const streamsOfRuns = runStreams({ ...runs, stopping: deps.stopping })
+  const bus = new Bus(deps)
+  const sockets = createSockets(deps, bus, checks)
+  const { executions, runs, routes } = bindFeatures(deps, checks, bus)
+  const executionStreams = new EventStreams(deps, sockets)
+  const streamsOfRuns = runStreams({ ...runs, sockets, stopping: deps.stopping })
   const grants = createGrants(deps)
   const operations = toOperations([
     ...routes,
@@ -57,7 +60,7 @@ export function createApp(deps: Deps): {
   }
   const server = createServer({
     deps,
-    socketDoor: live.socketDoor,
+    socketDoor: sockets.door,
     authenticators,
     grants,
     operations,
@@ -90,13 +93,13 @@ export function createApp(deps: Deps): {
   ]
   const tending = [...executionTending(executions), ...runTending(runs)]
   const perform = createPerform({ deps, grants, operations })
-  return { server, perform, authenticators, sweeps, tending, live }
+  return { server, perform, authenticators, sweeps, tending, bus, sockets }
 }
 
-/** Sockets end with their credential, which `live/` knows only by name. */
-function createLive(deps: Deps, { keys, sessions, oauth }: Checks): Live {
+/** Sockets end with their credential, which `sockets/` knows only by name. */
+function createSockets(deps: Deps, bus: Bus, { keys, sessions, oauth }: Checks): Sockets {
   const { database } = deps
-  const live = new Live(deps, {
+  const sockets = new Sockets(deps, bus, {
     key: async (asked) => {
       const good = new Set(
         await findLiveKeys(
@@ -109,9 +112,9 @@ function createLive(deps: Deps, { keys, sessions, oauth }: Checks): Live {
     session: (asked) => findLiveSessions(database, asked),
     oauth: (asked) => findLiveGrants(database, asked),
   })
-  const recheck = (credential: string) => live.recheckCredential(credential)
+  const recheck = (credential: string) => sockets.recheckCredential(credential)
   keys.onEnded(recheck)
   sessions.onEnded(recheck)
-  oauth.onGrantEnded((ended) => (ended === undefined ? live.recheckKind('oauth') : recheck(ended)))
-  return live
+  oauth.onGrantEnded((ended) => (ended === undefined ? sockets.recheckKind('oauth') : recheck(ended)))
+  return sockets
 }

@@ -5,6 +5,7 @@ import { Approvals, budgetKind, workflowKind } from './approvals/approvals.ts'
 import { approvalHandlers } from './approvals/routes.ts'
 import { artifactHandlers } from './artifacts/routes.ts'
 import { billingHandlers } from './billing/routes.ts'
+import type { Bus } from './bus/bus.ts'
 import { catalogHandlers } from './catalog/routes.ts'
 import { scopeKinds } from './consent/consent.ts'
 import { consentHandlers } from './consent/routes.ts'
@@ -14,8 +15,6 @@ import { executionHandlers } from './executions/routes.ts'
 import { invitationHandlers } from './invitations/routes.ts'
 import { KeyCheck } from './keys/keys.ts'
 import { keyHandlers } from './keys/routes.ts'
-import type { Live } from './live/live.ts'
-import { liveHandlers } from './live/routes.ts'
 import { modelHandlers } from './models/routes.ts'
 import { OAuthCheck } from './oauth/oauth.ts'
 import { oauthHandlers } from './oauth/routes.ts'
@@ -34,6 +33,8 @@ import {
 import { sessionHandlers } from './sessions/routes.ts'
 import { SessionCheck, setSessionWorkspace } from './sessions/sessions.ts'
 import { skillHandlers } from './skills/routes.ts'
+import { socketHandlers } from './sockets/routes.ts'
+import { announceRemoval } from './sockets/sockets.ts'
 import { statusHandlers } from './status/routes.ts'
 import { createToolbox } from './tools/tools.ts'
 import { workflowHandlers, workflowInstaller } from './workflows/routes.ts'
@@ -58,15 +59,15 @@ export interface Features {
 }
 
 /** Joins every feature to the others and to the contract, for the API and for workers alike. */
-export function bindFeatures(deps: Deps, { keys, sessions, oauth }: Checks, live: Live): Features {
-  const executions: ExecutionParts = { ...deps, live }
-  const library = { live, toolbox: createToolbox(deps) }
+export function bindFeatures(deps: Deps, { keys, sessions, oauth }: Checks, bus: Bus): Features {
+  const executions: ExecutionParts = { ...deps, bus }
+  const library = { bus, toolbox: createToolbox(deps) }
   const runs: RunParts = {
     ...executions,
     toolbox: library.toolbox,
     definitions: new PinnedDefinitions(deps.database),
   }
-  const approvals = new Approvals(deps, live, {
+  const approvals = new Approvals(deps, bus, {
     ...scopeKinds(deps, keys),
     budget: budgetKind,
     workflow: workflowKind((answered) => answerQuestion(runs, answered)),
@@ -78,10 +79,10 @@ export function bindFeatures(deps: Deps, { keys, sessions, oauth }: Checks, live
     ...workspaceHandlers({
       setSessionWorkspace: (sessionId, workspaceId) =>
         setSessionWorkspace(deps.database, sessions, sessionId, workspaceId),
-      announceRemoval: (workspaceId, userId) => live.announceRemoval(workspaceId, userId),
+      announceRemoval: (workspaceId, userId) => announceRemoval(bus, workspaceId, userId),
     }),
     ...invitationHandlers(),
-    ...liveHandlers(live),
+    ...socketHandlers(),
     ...keyHandlers(keys, {
       // Runs first, so that none of them starts another execution.
       stopRunning: async (keyId, by) =>
@@ -94,7 +95,7 @@ export function bindFeatures(deps: Deps, { keys, sessions, oauth }: Checks, live
     ...consentHandlers({
       approvals,
       check: keys,
-      live,
+      bus,
       listRunning: async ({ workspaceId, credentialId }) => [
         ...(await listWorkingOfKey(db, credentialId)),
         ...(await listRunningOfKey(db, workspaceId, credentialId)),
@@ -104,9 +105,9 @@ export function bindFeatures(deps: Deps, { keys, sessions, oauth }: Checks, live
     ...oauthHandlers(oauth),
     ...artifactHandlers(),
     ...catalogHandlers(deps),
-    ...skillHandlers({ live, installWorkflow: workflowInstaller(library) }),
+    ...skillHandlers({ bus, installWorkflow: workflowInstaller(library) }),
     ...executionHandlers(executions),
-    ...agentHandlers({ live }),
+    ...agentHandlers({ bus }),
     ...workflowHandlers(library),
     ...runHandlers(runs),
     ...modelHandlers(),

@@ -1,9 +1,9 @@
+import { Bus } from './bus/bus.ts'
 import type { Deps } from './deps.ts'
 import type { EngineWork } from './engine/endpoint.ts'
 import type { ExecutionParts } from './executions/executions.ts'
 import { Runner } from './executions/runner.ts'
 import { executionTending } from './executions/tend.ts'
-import { Live } from './live/live.ts'
 import { createModels } from './models/models.ts'
 import type { Sweep, Tending } from './platform/sweep.ts'
 import { createRunRecords, createStepWork, PinnedDefinitions, runTending } from './runs/runs.ts'
@@ -22,10 +22,7 @@ export interface Work {
 
 /** Puts a worker together, as app.ts does with the API. */
 export function createWork(deps: Deps): Work {
-  // A worker has no sockets: it only says what the API's sockets pass on.
-  const nobody = async () => []
-  const live = new Live(deps, { key: nobody, session: nobody, oauth: nobody })
-  const parts: ExecutionParts = { ...deps, live }
+  const parts: ExecutionParts = { ...deps, bus: new Bus(deps) }
   const models = createModels(deps.config.models)
   const toolbox = createToolbox(deps)
   const runs = {

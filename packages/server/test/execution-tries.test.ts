@@ -43,7 +43,7 @@ const row = () => db().selectAll().where('id', '=', id).executeTakeFirstOrThrow(
 const change = (to: Record<string, unknown>) =>
   house.deps.database.db.updateTable('executions').set(to).where('id', '=', id).execute()
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString()
-const tend = () => tendOnce(executionTending({ ...house.deps, live: house.live }))
+const tend = () => tendOnce(executionTending({ ...house.deps, bus: house.bus }))
 const offersOf = () =>
   ingress.asked
     .map(({ body }) => (body.startsWith('{') ? JSON.parse(body) : {}))
@@ -99,10 +99,10 @@ test('nobody calls a lease lapsed before it had the database for a while', async
   const young = await openHouse({ DATABASE_URL: house.deps.config.databaseUrl })
   await takenAndLapsed('first')
   await change({ cost_milli_ds: 1 })
-  await tendOnce(executionTending({ ...young.deps, live: young.live }))
+  await tendOnce(executionTending({ ...young.deps, bus: young.bus }))
   expect(await row()).toMatchObject({ status: 'working', worker_id: 'first' })
   await until(() => young.deps.database.steadyMs > 5000, 10_000)
-  await tendOnce(executionTending({ ...young.deps, live: young.live }))
+  await tendOnce(executionTending({ ...young.deps, bus: young.bus }))
   expect(await row()).toMatchObject({ status: 'failed', error_code: 'SANDBOX_LOST' })
   await young.close()
 })

@@ -107,7 +107,7 @@ describe('while the engine hangs', () => {
       .where('run_id', 'in', leaving)
       .execute()
     await until(() => house.deps.database.steadyMs > 5000, 10_000)
-    const parts = { ...house.deps, live: house.live }
+    const parts = { ...house.deps, bus: house.bus }
     const tending = startTending(house.deps, [...executionTending(parts), ...runTending(runParts(house))])
     // By now every part that asks the engine waits for it.
     await until(

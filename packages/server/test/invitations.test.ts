@@ -79,7 +79,7 @@ test('nothing of a workspace reaches whoever has not accepted', async () => {
   const invited = await house.newPerson()
   const socket = await openSocket(await socketUrl(house, { token: invited.token }))
   const id = await mustInvite(team, invited.email)
-  house.live.publish({ type: 'approval-requested', workspaceId: team, kind: 'workflow' })
+  house.bus.publish({ type: 'approval-requested', workspaceId: team, kind: 'workflow' })
   const { token } = invited
   for (const path of ['/workspaces', '/approvals', '/activity', '/workflows/runs', '/executions']) {
     const { text, status } = await house.call('GET', `/api/v1${path}`, { token })

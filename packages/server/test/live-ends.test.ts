@@ -107,7 +107,7 @@ test('the word is heard again after the connection to Redis was cut', async () =
   await one.deps.redis.attempt((redis) => redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub'))
   await until(() => !two.deps.redis.hearing, 2000)
   await until(() => one.deps.redis.hearing && two.deps.redis.hearing, 3000)
-  one.live.publish({ type: 'cache-invalidate', workspaceId: person.workspaceId })
+  one.bus.publish({ type: 'cache-invalidate', workspaceId: person.workspaceId })
   await until(() => socket.heard.length === 1, 1000)
   await one.call('DELETE', `/api/v1/keys/${key.id}`, { token: person.token })
   expect((await socket.closed).code).toBe(4001)
@@ -152,7 +152,7 @@ test('readers that stall are dropped with little kept for them, and others hear 
   const filling = 'x'.repeat(16 * 1024)
   let published = 0
   while (((await dropped(one)).stalled ?? 0) < stalledCount && published < 2000) {
-    one.live.publish({ type: 'cache-invalidate', workspaceId: person.workspaceId, filling })
+    one.bus.publish({ type: 'cache-invalidate', workspaceId: person.workspaceId, filling })
     published++
     await new Promise(setImmediate)
     if (published % 25 === 0) collectGarbage()

@@ -29,7 +29,7 @@ let marks = 0
 type Heard = { mark?: number; name?: string }
 async function heardBy(house: House, workspaceId: string, ...sockets: { heard: Heard[] }[]) {
   const mark = ++marks
-  house.live.publish({ type: 'cache-invalidate', workspaceId, mark })
+  house.bus.publish({ type: 'cache-invalidate', workspaceId, mark })
   await until(() => sockets.every(({ heard }) => heard.some((event) => event.mark === mark)), 2000)
   return sockets.map(({ heard }) => heard.filter((event) => event.mark === undefined))
 }
@@ -55,7 +55,7 @@ test('an event reaches the sockets of both processes once, as a bare object', as
     openSocket(await socketUrl(two, { token: person.token })),
   ])
   const { workspaceId } = person
-  one.live.publish({ type: 'execution-started', workspaceId, executionId: 'e1', id: 'mine', at: 'never' })
+  one.bus.publish({ type: 'execution-started', workspaceId, executionId: 'e1', id: 'mine', at: 'never' })
   for (const heard of await heardBy(one, workspaceId, ...sockets)) {
     expect(heard).toEqual([
       {
@@ -88,9 +88,9 @@ test('workspaces and persons are apart; only approvals follow a person, and come
     openSocket(await socketUrl(one, { token: mate.token, headers: inTeam })),
   ])
   const { userId } = person
-  one.live.publish({ type: 'approval-requested', workspaceId: team, name: 'asked' }, { userId })
-  one.live.publish({ type: 'execution-started', workspaceId: team, name: 'run' }, { userId })
-  two.live.publish({ type: 'approval-resolved', workspaceId: person.workspaceId, name: 'own' }, { userId })
+  one.bus.publish({ type: 'approval-requested', workspaceId: team, name: 'asked' }, { userId })
+  one.bus.publish({ type: 'execution-started', workspaceId: team, name: 'run' }, { userId })
+  two.bus.publish({ type: 'approval-resolved', workspaceId: person.workspaceId, name: 'own' }, { userId })
   const names = (lists: Heard[][]) => lists.map((list) => list.map(({ name }) => name).sort())
   // The marks come from both processes, because each has an order of its own.
   const inOwn = [await heardBy(one, person.workspaceId, own, ownKey)]
@@ -179,13 +179,13 @@ test('a wait ends with a wake-up from any process, with its time, and with its s
     await waiting
     return performance.now() - started
   }
-  const woken = [timed(one.live.wait('c', never, 5000)), timed(two.live.wait('c', never, 5000))]
+  const woken = [timed(one.bus.wait('c', never, 5000)), timed(two.bus.wait('c', never, 5000))]
   await wait(50)
-  one.live.wake('c')
+  one.bus.wake('c')
   for (const ms of await Promise.all(woken)) expect(ms).toBeLessThan(500)
-  expect(await timed(one.live.wait('c', never, 100))).toBeGreaterThan(90)
-  expect(await timed(one.live.wait('c', AbortSignal.timeout(30), 5000))).toBeLessThan(500)
-  expect(await timed(one.live.wait('c', AbortSignal.abort(), 5000))).toBeLessThan(50)
+  expect(await timed(one.bus.wait('c', never, 100))).toBeGreaterThan(90)
+  expect(await timed(one.bus.wait('c', AbortSignal.timeout(30), 5000))).toBeLessThan(500)
+  expect(await timed(one.bus.wait('c', AbortSignal.abort(), 5000))).toBeLessThan(50)
   const subscribed = await one.deps.redis.attempt((redis) => redis.pubsub('NUMSUB', 'live:c'))
   expect(subscribed).toEqual(['live:c', 0])
 })
@@ -193,11 +193,11 @@ test('a wait ends with a wake-up from any process, with its time, and with its s
 test('without Redis a process tells its own sockets, once, and wakes its own waits', async () => {
   const alone = await openHouse({ DATABASE_URL: databaseUrl, REDIS_URL: `redis://${nowhere}` })
   const opened = await openSocket(await socketUrl(alone, { key: key.secret }))
-  alone.live.publish({ type: 'cache-invalidate', workspaceId: person.workspaceId, name: 'local' })
+  alone.bus.publish({ type: 'cache-invalidate', workspaceId: person.workspaceId, name: 'local' })
   const [heard] = await heardBy(alone, person.workspaceId, opened)
   expect(heard).toHaveLength(1)
-  const waiting = alone.live.wait('c', new AbortController().signal, 5000)
-  alone.live.wake('c')
+  const waiting = alone.bus.wait('c', new AbortController().signal, 5000)
+  alone.bus.wake('c')
   await waiting
   const url = await socketUrl(alone, { key: key.secret })
   const statuses = await Promise.all([tryUpgrade(url), tryUpgrade(movedTo(url, two.url))])

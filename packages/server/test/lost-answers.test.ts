@@ -44,7 +44,7 @@ afterAll(async () => {
   await ingress?.close()
 })
 
-const parts = () => ({ ...house.deps, live: house.live })
+const parts = () => ({ ...house.deps, bus: house.bus })
 const executionsOf = () =>
   house.deps.database.db
     .selectFrom('executions')

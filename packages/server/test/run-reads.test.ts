@@ -73,7 +73,7 @@ async function write(
     ...(pause && { pause }),
     ...(status === 'success' && { result: { done: true } }),
   })
-  house.live.wake(`workflow-run:${runId}`)
+  house.bus.wake(`workflow-run:${runId}`)
   return row
 }
 

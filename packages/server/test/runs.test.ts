@@ -37,9 +37,9 @@ afterAll(async () => {
   await house?.close()
 })
 
-const partsOf = ({ deps, live }: House) => ({
+const partsOf = ({ deps, bus }: House) => ({
   ...deps,
-  live,
+  bus,
   toolbox: createToolbox(deps),
   definitions: new PinnedDefinitions(deps.database),
 })

@@ -6,8 +6,8 @@ import {
   succeeded,
 } from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
+import type { Bus } from '../bus/bus.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
-import type { Live } from '../live/live.ts'
 import { bindRoutes } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Config } from '../platform/config.ts'
@@ -16,9 +16,9 @@ import { lockContents } from '../workspaces/workspaces.ts'
 import { ensurePrimary, findAgent } from './agents.ts'
 import * as store from './store.ts'
 
-export function agentHandlers({ live }: { live: Live }) {
+export function agentHandlers({ bus }: { bus: Bus }) {
   const announce = (workspaceId: string, slug: string) =>
-    live.publish({ type: 'cache-invalidate', workspaceId, keys: ['agents'], ids: [slug] })
+    bus.publish({ type: 'cache-invalidate', workspaceId, keys: ['agents'], ids: [slug] })
 
   return bindRoutes(agentRoutes, {
     listAgents: async ({ principal: { workspaceId }, deps: { database } }) => {

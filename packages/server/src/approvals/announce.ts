@@ -1,4 +1,4 @@
-import type { Live } from '../live/live.ts'
+import type { Bus } from '../bus/bus.ts'
 import type { Db } from '../platform/database.ts'
 import type { Logger } from '../platform/logger.ts'
 import { listMemberIds } from '../workspaces/workspaces.ts'
@@ -17,7 +17,7 @@ interface Word {
 
 /** To whoever may decide, after the change is committed. Nothing here is needed for the truth. */
 export async function announceApprovals(
-  { live, database, logger }: { live: Live; database: { db: Db }; logger: Logger },
+  { bus, database, logger }: { bus: Bus; database: { db: Db }; logger: Logger },
   { kind, workspaceId, ids, status, userId }: Word,
 ): Promise<void> {
   if (ids.length === 0) return
@@ -25,7 +25,7 @@ export async function announceApprovals(
     const told = userId ?? (await listMemberIds(database.db, workspaceId))
     const type = status === undefined ? 'approval-requested' : 'approval-resolved'
     for (const approvalId of ids) {
-      live.publish({ type, workspaceId, approvalId, kind, ...(status && { status }) }, { userId: told })
+      bus.publish({ type, workspaceId, approvalId, kind, ...(status && { status }) }, { userId: told })
     }
   } catch (error) {
     logger.warn({ err: error, ids }, 'nobody was told of an approval')

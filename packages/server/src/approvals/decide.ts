@@ -1,6 +1,6 @@
 import { recordActivity } from '../activity/activity.ts'
+import type { Bus } from '../bus/bus.ts'
 import type { Deps } from '../deps.ts'
-import type { Live } from '../live/live.ts'
 import type { Actor } from '../operations/actor.ts'
 import { ApiError } from '../operations/errors.ts'
 import { challengeFor } from '../passkeys/passkeys.ts'
@@ -14,13 +14,13 @@ import { decisionChannel } from './wait.ts'
 /** What people decide, of every kind. The only way from pending to granted or denied. */
 export class Approvals {
   readonly #deps: Deps
-  readonly #live: Live
+  readonly #bus: Bus
   readonly #kinds: ApprovalKinds
   readonly #shared: readonly store.StoredKind[]
 
-  constructor(deps: Deps, live: Live, kinds: ApprovalKinds) {
+  constructor(deps: Deps, bus: Bus, kinds: ApprovalKinds) {
     this.#deps = deps
-    this.#live = live
+    this.#bus = bus
     this.#kinds = kinds
     const names = Object.keys(kinds) as store.StoredKind[]
     this.#shared = names.filter((name) => kinds[name].decidedBy === 'members')
@@ -57,11 +57,11 @@ export class Approvals {
       return applied
     })
     await kind.committed?.(request)
-    this.#live.wake(decisionChannel(id))
+    this.#bus.wake(decisionChannel(id))
     const { workspace_id: workspaceId, user_id: userId } = request
     const word = { kind: request.kind, workspaceId, ids: [id], status: decision.status }
     await announceApprovals(
-      { ...this.#deps, live: this.#live },
+      { ...this.#deps, bus: this.#bus },
       kind.decidedBy === 'owner' ? { ...word, userId } : word,
     )
     return { request, effect }

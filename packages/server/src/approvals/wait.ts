@@ -1,6 +1,6 @@
 import type { GrantMode } from '@guildhall/contract'
+import type { Bus } from '../bus/bus.ts'
 import type { Deps } from '../deps.ts'
-import type { Live } from '../live/live.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { ApprovalState } from './lifecycle.ts'
 import * as store from './store.ts'
@@ -24,7 +24,7 @@ export function decisionChannel(requestId: string): string {
  */
 export async function waitForDecision(
   deps: Pick<Deps, 'database' | 'stopping'>,
-  live: Live,
+  bus: Bus,
   own: { readonly keyId: number; readonly kind: store.StoredKind; readonly id: string },
   { wait = 0, signal }: { wait?: number | undefined; signal: AbortSignal },
 ): Promise<OwnRequest> {
@@ -35,7 +35,7 @@ export async function waitForDecision(
     // Listening begins before looking, or a decision in between would be missed.
     const woken =
       left > 0 && !deps.stopping.aborted
-        ? live.wait(
+        ? bus.wait(
             decisionChannel(own.id),
             AbortSignal.any([signal, enough.signal]),
             Math.min(left, lookAgainMs),

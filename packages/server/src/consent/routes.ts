@@ -16,9 +16,9 @@ import {
   refuseDecision,
   waitForDecision,
 } from '../approvals/approvals.ts'
+import type { Bus } from '../bus/bus.ts'
 import type { Deps } from '../deps.ts'
 import { describeOwnKey, type KeyCheck } from '../keys/keys.ts'
-import type { Live } from '../live/live.ts'
 import { bindRoutes } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Principal } from '../operations/principal.ts'
@@ -36,12 +36,12 @@ const pollPaths = {
 interface ConsentParts {
   readonly approvals: Approvals
   readonly check: KeyCheck
-  readonly live: Live
+  readonly bus: Bus
   /** Of other features: the ids of what a key has running, oldest first. */
   listRunning(key: Principal): Promise<string[]>
 }
 
-export function consentHandlers({ approvals, check, live, listRunning }: ConsentParts) {
+export function consentHandlers({ approvals, check, bus, listRunning }: ConsentParts) {
   const announceRequest = async (
     deps: Deps,
     key: Principal,
@@ -50,7 +50,7 @@ export function consentHandlers({ approvals, check, live, listRunning }: Consent
   ) => {
     if (asked.outcome === 'held' || !asked.isNew) return
     const { workspaceId, userId } = key
-    await announceApprovals({ ...deps, live }, { kind, workspaceId, userId, ids: [asked.id] })
+    await announceApprovals({ ...deps, bus }, { kind, workspaceId, userId, ids: [asked.id] })
   }
 
   return bindRoutes(consentRoutes, {
@@ -71,7 +71,7 @@ export function consentHandlers({ approvals, check, live, listRunning }: Consent
     pollConsent: async ({ principal, params, query, deps, signal }) => {
       const { userId, credentialId: keyId } = principal
       const own = { keyId, kind: 'consent', id: params.consentId } as const
-      const found = await waitForDecision(deps, live, own, { wait: query.wait, signal })
+      const found = await waitForDecision(deps, bus, own, { wait: query.wait, signal })
       const isGranted = found.state === 'granted'
       return {
         status: found.state,
@@ -124,7 +124,7 @@ export function consentHandlers({ approvals, check, live, listRunning }: Consent
 
     pollPermission: async ({ principal, params, query, deps, signal }) => {
       const own = { keyId: principal.credentialId, kind: 'permission', id: params.requestId } as const
-      const found = await waitForDecision(deps, live, own, { wait: query.wait, signal })
+      const found = await waitForDecision(deps, bus, own, { wait: query.wait, signal })
       if (found.state !== 'granted') {
         return { status: found.state, ...(found.denyReason ? { deny_reason: found.denyReason } : {}) }
       }

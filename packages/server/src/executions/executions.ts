@@ -1,8 +1,8 @@
 import { toDs } from '@guildhall/contract'
 import type { Author } from '../activity/activity.ts'
 import { announceApprovals } from '../approvals/approvals.ts'
+import type { Bus } from '../bus/bus.ts'
 import type { Deps } from '../deps.ts'
-import type { Live } from '../live/live.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Tx } from '../platform/database.ts'
 import { publishEvents } from './event-log.ts'
@@ -20,7 +20,7 @@ export { deleteOldAttachments } from './tend-store.ts'
 
 /** What changes of executions work with, in an API process and in a worker alike. */
 export type ExecutionParts = Pick<Deps, 'config' | 'database' | 'redis' | 'engine' | 'logger' | 'metrics'> & {
-  live: Live
+  bus: Bus
 }
 
 /** What the change costs whoever wanted it, in the same transaction. */
@@ -40,15 +40,15 @@ function announce(parts: ExecutionParts, { row, events, budgetRequest }: Changed
   publishEvents(parts.redis, row.id, events)
   const { workspace_id: workspaceId, execution_id: executionId, skill_slug: skillSlug, status } = row
   const facts = { workspaceId, executionId, skillSlug, status }
-  if (status === 'working') parts.live.publish({ type: 'execution-started', ...facts })
+  if (status === 'working') parts.bus.publish({ type: 'execution-started', ...facts })
   if (!hasEnded(row)) return
   parts.metrics.executionsEnded.inc({ reason: row.stop_reason ?? 'error' })
-  parts.live.wake(endChannel(row.id))
+  parts.bus.wake(endChannel(row.id))
   void tellWaiting(parts, row)
   if (budgetRequest !== undefined) {
     void announceApprovals(parts, { kind: 'budget', workspaceId, ids: [budgetRequest], userId: row.user_id })
   }
-  parts.live.publish({
+  parts.bus.publish({
     type: status === 'completed' ? 'execution-completed' : 'execution-failed',
     ...facts,
     stopReason: row.stop_reason,
@@ -180,7 +180,7 @@ export async function cancel(parts: ExecutionParts, id: number, by: Author, spen
 async function waitUntilGone(parts: ExecutionParts, id: number): Promise<boolean> {
   const deadline = AbortSignal.timeout(seenGoneWithinMs)
   while (!deadline.aborted) {
-    const word = parts.live.wait(goneChannel(id), deadline, 250)
+    const word = parts.bus.wait(goneChannel(id), deadline, 250)
     const row = await store.findExecutionById(parts.database.db, id)
     if (row?.process_gone_at) return true
     await word

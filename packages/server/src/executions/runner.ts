@@ -121,7 +121,7 @@ export class Runner {
 
   async #tellGone(row: store.ExecutionRow): Promise<void> {
     await this.#persist(() => store.updateProcessGone(this.#parts.database.db, row.id, this.#workerId), row)
-    this.#parts.live.wake(goneChannel(row.id))
+    this.#parts.bus.wake(goneChannel(row.id))
   }
 
   /** While the database is away, or the row is held, there is nothing better to do than to wait. */
@@ -141,11 +141,11 @@ export class Runner {
 
   /** Renews the lease, and notices when the execution is no longer ours: told over Redis, or by looking every second. */
   async #watch(row: store.ExecutionRow, ended: AbortController): Promise<void> {
-    const { database, live } = this.#parts
+    const { database, bus } = this.#parts
     let renewedAt = performance.now()
     let renewal = renewedAt
     while (!ended.signal.aborted) {
-      const word = live.wait(endChannel(row.id), ended.signal, lookEveryMs)
+      const word = bus.wait(endChannel(row.id), ended.signal, lookEveryMs)
       try {
         const due = performance.now() - renewal >= renewEveryMs
         const mine = due
@@ -213,7 +213,7 @@ export class Runner {
 
   async #spend(row: store.ExecutionRow, usage: Usage): Promise<void> {
     await store.updateUsage(this.#parts.database.db, row.id, row.attempt, usage)
-    this.#parts.live.publish({
+    this.#parts.bus.publish({
       type: 'execution-progress',
       workspaceId: row.workspace_id,
       executionId: row.execution_id,

@@ -1,7 +1,6 @@
 import { executionStreamRoutes, streamUrlLifetimeMs } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
 import { type EventStream, EventStreamHolder } from '../http/sse.ts'
-import type { Live } from '../live/live.ts'
 import type { EventsAnswer } from '../operations/answer.ts'
 import type { Call } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
@@ -9,6 +8,7 @@ import { type Bearer, signNote } from '../operations/signed-url.ts'
 import type { Config } from '../platform/config.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
 import { gather } from '../platform/gather.ts'
+import type { Sockets } from '../sockets/sockets.ts'
 import { listRowIds } from './event-store.ts'
 import { Reader } from './stream-reader.ts'
 import { Rooms } from './stream-rooms.ts'
@@ -41,15 +41,15 @@ export function streamUrl(
  */
 export class EventStreams {
   readonly #parts: Parts
-  readonly #live: Live
+  readonly #sockets: Sockets
   readonly #holder: EventStreamHolder
   readonly #rooms: Rooms
   readonly #rowIds = new ExpiringCache<number>(20_000)
   readonly #lookUp: (named: { workspaceId: string; executionId: string }) => Promise<number | undefined>
 
-  constructor(parts: Parts, live: Live, options: { beatEveryMs?: number } = {}) {
+  constructor(parts: Parts, sockets: Sockets, options: { beatEveryMs?: number } = {}) {
     this.#parts = parts
-    this.#live = live
+    this.#sockets = sockets
     this.#holder = new EventStreamHolder(parts.metrics, options)
     this.#rooms = new Rooms(parts)
     this.#lookUp = gather((named) => listRowIds(parts.database, named))
@@ -71,7 +71,7 @@ export class EventStreams {
     if (id === undefined) throw new ApiError('NOT_FOUND')
     let isOver = false
     let stream: EventStream | undefined
-    const held = await this.#live.holdStream({ kind, credentialId, userId, workspaceId }, () => {
+    const held = await this.#sockets.holdStream({ kind, credentialId, userId, workspaceId }, () => {
       isOver = true
       stream?.end()
     })

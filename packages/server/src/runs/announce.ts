@@ -7,8 +7,8 @@ export function runChannel(runId: string): string {
 }
 
 /** After a change of status is committed: sockets and watchers are told. Nothing here is needed for the truth. */
-export function announceRun({ live }: Pick<RunParts, 'live'>, row: ShownRow): void {
+export function announceRun({ bus }: Pick<RunParts, 'bus'>, row: ShownRow): void {
   const { run_id: runId, workspace_id: workspaceId, workflow_id: workflowId, status } = row
-  live.wake(runChannel(runId))
-  live.publish({ type: 'workflow-run-updated', workspaceId, runId, workflowId, status })
+  bus.wake(runChannel(runId))
+  bus.publish({ type: 'workflow-run-updated', workspaceId, runId, workflowId, status })
 }

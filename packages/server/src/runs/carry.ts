@@ -65,7 +65,7 @@ export function createRunRecords(parts: CarryParts): RunRecords {
     write: async (opening, steps, pace) => {
       const row = await writer.write({ ...opening, steps, advancing: pace === 'advancing' })
       if (!row) return
-      parts.live.wake(runChannel(opening.runId))
+      parts.bus.wake(runChannel(opening.runId))
       if (row.frees) void handOver(parts, row.workspace_id)
     },
     wake: async ({ runId, opened }, { workspaceId }, key) => {

@@ -1,5 +1,5 @@
+import type { Bus } from '../bus/bus.ts'
 import type { EventStream } from '../http/sse.ts'
-import type { Live } from '../live/live.ts'
 import type { Logger } from '../platform/logger.ts'
 import { runChannel } from './announce.ts'
 import { type ReadParts, type ReadRun, readRun } from './read.ts'
@@ -12,7 +12,7 @@ const notShownYet = ': not there yet\n\n'
 /** The reader of a run that stands at these has nothing more to expect until somebody acts. */
 const endsStream: ReadonlySet<string> = new Set(['success', 'failed', 'suspended'])
 
-export type RoomParts = ReadParts & { readonly live: Live; readonly logger: Logger }
+export type RoomParts = ReadParts & { readonly bus: Bus; readonly logger: Logger }
 
 interface Frame {
   readonly version: number
@@ -89,7 +89,7 @@ export class RunRooms {
   }
 
   #open(workspaceId: string, runId: string): Room {
-    const leave = this.#parts.live.listen(runChannel(runId), () => void this.#look([runId]))
+    const leave = this.#parts.bus.listen(runChannel(runId), () => void this.#look([runId]))
     const room: Room = {
       workspaceId,
       readers: new Set(),

@@ -5,10 +5,15 @@ import type { BoundRoute, Call } from '../operations/bind.ts'
 import { bindRoutes } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Metrics } from '../platform/metrics.ts'
+import type { Sockets } from '../sockets/sockets.ts'
 import { runChannel } from './announce.ts'
 import { type RoomParts, RunRooms } from './read-rooms.ts'
 
-type Parts = RoomParts & { readonly metrics: Metrics; readonly stopping: AbortSignal }
+type Parts = RoomParts & {
+  readonly sockets: Sockets
+  readonly metrics: Metrics
+  readonly stopping: AbortSignal
+}
 
 /**
  * The streams of runs in this process: the state of a run as it is, then each that follows. A stream ends where a run
@@ -30,7 +35,7 @@ export function runStreams(parts: Parts): { routes: BoundRoute[]; close(): Promi
  * begins; word of a change that comes in between is kept.
  */
 async function openStream(
-  { live, stopping }: Parts,
+  { bus, sockets, stopping }: Parts,
   holder: EventStreamHolder,
   rooms: RunRooms,
   { principal, params }: Call<(typeof runStreamRoutes)['streamWorkflowRun']>,
@@ -41,13 +46,13 @@ async function openStream(
   const { kind, credentialId, userId, workspaceId } = principal
   let isOver = false
   let stream: EventStream | undefined
-  const held = await live.holdStream({ kind, credentialId, userId, workspaceId }, () => {
+  const held = await sockets.holdStream({ kind, credentialId, userId, workspaceId }, () => {
     isOver = true
     stream?.end()
   })
   if (!held) throw new ApiError('UNAUTHORIZED')
   let isOld = false
-  const stopListening = live.listen(runChannel(runId), () => {
+  const stopListening = bus.listen(runChannel(runId), () => {
     isOld = true
   })
   const abandon = () => {

@@ -1,8 +1,8 @@
 import { type AnswerOf, type BodyOf, skillRoutes, succeeded } from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
 import { type BundleFile, toBundle, zipBundle } from '../artifacts/artifacts.ts'
+import type { Bus } from '../bus/bus.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
-import type { Live } from '../live/live.ts'
 import { bindRoutes, type Call } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import { walkPages } from '../operations/page.ts'
@@ -18,14 +18,14 @@ const readAtOnce = 200
 type Install = typeof skillRoutes.install
 
 interface SkillParts {
-  readonly live: Live
+  readonly bus: Bus
   /** Of another feature: what was fetched turned out to be a workflow. */
   installWorkflow(call: Call<Install>, files: readonly BundleFile[]): Promise<AnswerOf<Install>>
 }
 
-export function skillHandlers({ live, installWorkflow }: SkillParts) {
+export function skillHandlers({ bus, installWorkflow }: SkillParts) {
   const announce = (workspaceId: string, slug: string) =>
-    live.publish({ type: 'cache-invalidate', workspaceId, keys: ['skills'], ids: [slug] })
+    bus.publish({ type: 'cache-invalidate', workspaceId, keys: ['skills'], ids: [slug] })
 
   const compare = openComparer()
 

@@ -7,9 +7,9 @@ import {
 } from '@guildhall/contract'
 import { recordActivity } from '../activity/activity.ts'
 import { keepBundle, type StoredBundle, storeFiles, toBundle } from '../artifacts/artifacts.ts'
+import type { Bus } from '../bus/bus.ts'
 import { type IssueReport, listingOf } from '../graph/graph.ts'
 import { createOnce } from '../idempotency/idempotency.ts'
-import type { Live } from '../live/live.ts'
 import type { Call } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Principal } from '../operations/principal.ts'
@@ -20,7 +20,7 @@ import * as store from './store.ts'
 import { compileFor } from './workflows.ts'
 
 export interface LibraryParts {
-  readonly live: Live
+  readonly bus: Bus
   readonly toolbox: Toolbox
 }
 
@@ -44,7 +44,7 @@ interface InstallWish {
  * before anything is written, and the row and the reference to the file become visible together or not at all.
  */
 export async function install<R extends Route>(
-  { live, toolbox }: LibraryParts,
+  { bus, toolbox }: LibraryParts,
   call: Call<R>,
   wish: InstallWish,
   answerOf: (row: store.WorkflowRow) => AnswerOf<R>,
@@ -71,12 +71,12 @@ export async function install<R extends Route>(
     })
     return { resourceId: slug, answer: answerOf(row) }
   })
-  announce(live, workspaceId, slug)
+  announce(bus, workspaceId, slug)
   return answer
 }
 
-export function announce(live: Live, workspaceId: string, slug: string): void {
-  live.publish({ type: 'cache-invalidate', workspaceId, keys: ['workflows'], ids: [slug] })
+export function announce(bus: Bus, workspaceId: string, slug: string): void {
+  bus.publish({ type: 'cache-invalidate', workspaceId, keys: ['workflows'], ids: [slug] })
 }
 
 /** The shapes in which a definition is sent. Only the first one has a text of its own. */

@@ -105,7 +105,7 @@ function walkWorkflows<Item>(
 
 /** The two routes are one operation. Runs keep the definition they were launched with. */
 async function uninstall(
-  { live }: LibraryParts,
+  { bus }: LibraryParts,
   { principal, params, deps, access }: Omit<Call<typeof workflowRoutes.deleteWorkflow>, 'route'>,
 ) {
   const { workspaceId } = principal
@@ -115,7 +115,7 @@ async function uninstall(
     const entry = { type: 'workflow.uninstalled' as const, workspaceId, details: { slug: params.slug } }
     await recordActivity(tx, principal, entry)
   })
-  announce(live, workspaceId, params.slug)
+  announce(bus, workspaceId, params.slug)
   return succeeded
 }
 

@@ -67,11 +67,11 @@ export type Executions = Awaited<ReturnType<typeof openExecutions>>
 
 /** A server that has nothing but streams, in the given house's process. */
 export async function openStreamServer(house: House, options: { beatEveryMs?: number } = {}) {
-  const streams = new EventStreams(house.deps, house.live, options)
+  const streams = new EventStreams(house.deps, house.sockets, options)
   const nobody = () => Promise.reject(new Error('no credential is read here'))
   const server = createServer({
     deps: house.deps,
-    socketDoor: house.live.socketDoor,
+    socketDoor: house.sockets.door,
     authenticators: { key: nobody, session: nobody, oauth: nobody, enterWorkspace: nobody },
     grants: {} as never,
     operations: toOperations(executionStreamHandlers(streams)),

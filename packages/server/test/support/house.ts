@@ -9,19 +9,21 @@ import pg from 'pg'
 import { inject } from 'vitest'
 import { type Caller, createCaller, type Person } from '../../../../test/support/caller.ts'
 import { createApp } from '../../src/app.ts'
+import type { Bus } from '../../src/bus/bus.ts'
 import { closeDeps, type Deps, openDeps } from '../../src/deps.ts'
 import type { Authenticators } from '../../src/http/authenticate.ts'
-import type { Live } from '../../src/live/live.ts'
 import type { Perform } from '../../src/operations/perform.ts'
 import { type Config, readConfig } from '../../src/platform/config.ts'
 import { createLogger } from '../../src/platform/logger.ts'
 import type { Sweep } from '../../src/platform/sweep.ts'
+import type { Sockets } from '../../src/sockets/sockets.ts'
 
 export interface House extends Caller {
   readonly url: string
   readonly deps: Deps
   readonly sweeps: readonly Sweep[]
-  readonly live: Live
+  readonly bus: Bus
+  readonly sockets: Sockets
   readonly perform: Perform
   readonly authenticators: Authenticators
   /** Everything the process has logged. */
@@ -84,7 +86,7 @@ export async function openHouse(env: Record<string, string> & { DATABASE_URL: st
   })
   const logger = createLogger(config.logLevel, sink)
   const deps = await openDeps(config, logger, new AbortController().signal)
-  const { server, perform, authenticators, sweeps, live } = createApp(deps)
+  const { server, perform, authenticators, sweeps, bus, sockets } = createApp(deps)
   if (!config.redisUrl.includes(nowhere)) await deps.redis.settle()
   await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
@@ -94,7 +96,8 @@ export async function openHouse(env: Record<string, string> & { DATABASE_URL: st
     url,
     deps,
     sweeps,
-    live,
+    bus,
+    sockets,
     perform,
     authenticators,
     log: () => logged,

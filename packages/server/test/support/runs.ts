@@ -3,10 +3,10 @@ import { createToolbox } from '../../src/tools/tools.ts'
 import type { House } from './house.ts'
 
 /** What runs work with, as app.ts puts it together. */
-export function runParts({ deps, live }: House) {
+export function runParts({ deps, bus }: House) {
   return {
     ...deps,
-    live,
+    bus,
     toolbox: createToolbox(deps),
     definitions: new PinnedDefinitions(deps.database),
   }

@@ -23,7 +23,7 @@ export const ownerOf: Readonly<Record<keyof Tables, string>> = {
   oauth_clients: 'oauth',
   oauth_records: 'oauth',
   profiles: 'profile',
-  used_addresses: 'live',
+  used_addresses: 'sockets',
   activity: 'activity',
   blobs: 'artifacts',
   artifact_usage: 'artifacts',

@@ -1,10 +1,10 @@
+import { approvalChannel, type Bus, workspaceChannel } from '../bus/bus.ts'
 import type { Admission, OpenSocket } from '../http/socket.ts'
 import type { Principal } from '../operations/principal.ts'
 import type { Bearer } from '../operations/signed-url.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
 import { gather } from '../platform/gather.ts'
 import type { Metrics } from '../platform/metrics.ts'
-import type { Channels } from './channels.ts'
 import { Hall, type Listener } from './hall.ts'
 
 const believedForMs = 900
@@ -15,12 +15,14 @@ type Asked = Pick<Principal, 'credentialId' | 'workspaceId'>
  * By kind of credential: which of these are still good, and their person still a member of that workspace.
  * The features that keep the credentials come later in the order and are handed in.
  */
-export type LiveChecks = Readonly<Record<Principal['kind'], (asked: readonly Asked[]) => Promise<Asked[]>>>
+export type CredentialChecks = Readonly<
+  Record<Principal['kind'], (asked: readonly Asked[]) => Promise<Asked[]>>
+>
 
 interface AudienceOptions {
-  readonly channels: Channels
+  readonly bus: Bus
   readonly metrics: Metrics
-  readonly checks: LiveChecks
+  readonly checks: CredentialChecks
   /** What somebody hears by being here. */
   readonly channelsOf: (note: Bearer) => string[]
   /** Beyond so many of one credential in this process the oldest ends. */
@@ -145,23 +147,16 @@ export class Audience {
     const hall = known?.hall ?? new Hall((count) => this.#options.metrics.eventsDelivered.inc(count))
     hall.listeners.add(listener)
     if (known) return
-    const leave = this.#options.channels.subscribe(channel, (text) => {
+    const leave = this.#options.bus.listen(channel, (text) => {
       // Who listens in the event's own workspace hears it there, and must not hear it twice.
-      hall.tell(Buffer.from(text), channel.startsWith(approvals) ? workspaceOf(text) : undefined)
+      hall.tell(Buffer.from(text), channel.startsWith(elsewhere) ? workspaceOf(text) : undefined)
     })
     this.#halls.set(channel, { hall, leave })
   }
 }
 
-const approvals = 'approvals:'
-
-export function workspaceChannel(workspaceId: string): string {
-  return `workspace:${workspaceId}`
-}
-
-export function approvalChannel(userId: string): string {
-  return approvals + userId
-}
+/** How the channels begin that repeat what is told in the workspaces. */
+const elsewhere = approvalChannel('')
 
 /** Only a person's own session hears of approvals in the person's other workspaces. */
 export function channelsOf({ kind, userId, workspaceId }: Bearer): string[] {

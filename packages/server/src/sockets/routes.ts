@@ -1,11 +1,11 @@
 import { liveRoutes, socketUrlLifetimeMs } from '@guildhall/contract'
 import { bindRoutes } from '../operations/bind.ts'
-import type { Live } from './live.ts'
+import { socketUrl } from './sockets.ts'
 
-export function liveHandlers(live: Live) {
+export function socketHandlers() {
   return bindRoutes(liveRoutes, {
-    getSubscribeUrl: async ({ principal }) => ({
-      url: live.socketUrl(principal),
+    getSubscribeUrl: async ({ principal, deps }) => ({
+      url: socketUrl(deps.config, principal),
       expiresInMs: socketUrlLifetimeMs,
     }),
   })
