@@ -147,6 +147,13 @@ module.exports = {
         path: `${server}/http/(server|edge|error-handler|authenticate|observe|raw-routes)\\.ts$`,
       },
     },
+    {
+      name: 'workers-have-no-server',
+      comment: 'A worker performs operations without the framework that serves them over HTTP',
+      severity: 'error',
+      from: { path: `${server}/work(er)?\\.ts$` },
+      to: { path: 'node_modules/fastify/', reachable: true },
+    },
     only(
       'authorization-server-in-oauth',
       'The authorization server only in oauth/',

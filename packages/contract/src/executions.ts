@@ -109,6 +109,9 @@ const flatErrors = [
   'EXECUTION_FAILED',
 ] as const
 
+const shared = { tag: 'executions', audience: 'credential' } as const
+const ofItsSkill = { scopesBeyondOwn: [anySkill], scopesFrom: ['tool:execute:{skillSlug}'] } as const
+
 export const executionRoutes = defineRoutes({
   runSkill: {
     method: 'POST',
@@ -118,8 +121,7 @@ export const executionRoutes = defineRoutes({
       'Watch it at sseUrl. 402: add credits. 403 lists missing_scopes: ask with agents/request-permission. 429 EXECUTION_RUNNING: wait, or queue with POST executions.',
     resource: 'skills',
     verb: 'run',
-    tag: 'executions',
-    audience: 'credential',
+    ...shared,
     scopes: ['tool:execute:{slug}'],
     limits: ['rest', 'skillRun'],
     creates: true,
@@ -172,8 +174,7 @@ export const executionRoutes = defineRoutes({
     description: 'Needs no scope and costs nothing; one that nobody starts ends after a day.',
     resource: 'executions',
     verb: 'create',
-    tag: 'executions',
-    audience: 'credential',
+    ...shared,
     limits: ['rest'],
     creates: true,
     bodyLimitBytes: startBodyBytes,
@@ -211,8 +212,7 @@ export const executionRoutes = defineRoutes({
     resource: 'executions',
     verb: 'list',
     page: 'offset',
-    tag: 'executions',
-    audience: 'credential',
+    ...shared,
     limits: ['rest'],
     query: Type.Object({
       limit: Limit(200),
@@ -237,8 +237,7 @@ export const executionRoutes = defineRoutes({
     description: 'Output blocks are the log folded for reading; to watch it live use the stream.',
     resource: 'executions',
     verb: 'status',
-    tag: 'executions',
-    audience: 'credential',
+    ...shared,
     limits: ['rest'],
     params: ExecutionParam,
     responses: {
@@ -254,8 +253,7 @@ export const executionRoutes = defineRoutes({
       'Asked for text/event-stream, this address is the stream itself; otherwise get a new address for every opening.',
     resource: 'executions',
     verb: 'streamToken',
-    tag: 'executions',
-    audience: 'credential',
+    ...shared,
     limits: ['rest'],
     params: ExecutionParam,
     responses: { 200: Type.Object({ sseUrl: Type.String() }) },
@@ -274,9 +272,8 @@ export const executionRoutes = defineRoutes({
       'With ifBusy `queue` it waits its turn instead of 429. 409 once it has started or ended. 402: add credits.',
     resource: 'executions',
     verb: 'post',
-    tag: 'executions',
-    audience: 'credential',
-    scopesBeyondOwn: [anySkill],
+    ...shared,
+    ...ofItsSkill,
     limits: ['rest'],
     flatErrors: ['INSUFFICIENT_CREDITS', 'EXECUTION_RUNNING', 'EXECUTION_FAILED'],
     params: ExecutionParam,
@@ -330,9 +327,9 @@ export const executionRoutes = defineRoutes({
     description: "It gets the skill's present version. 402, 403 and 429 as when a skill is run.",
     resource: 'executions',
     verb: 'rerun',
-    tag: 'executions',
-    audience: 'credential',
+    ...shared,
     scopes: [anySkill],
+    scopesFrom: ofItsSkill.scopesFrom,
     limits: ['rest', 'skillRun'],
     creates: true,
     flatErrors: ['INSUFFICIENT_CREDITS', 'EXECUTION_RUNNING', 'EXECUTION_FAILED'],
@@ -379,9 +376,8 @@ export const executionRoutes = defineRoutes({
       'Says whether processes were killed; `success` is false when it had ended already. What was used is charged.',
     resource: 'executions',
     verb: 'cancel',
-    tag: 'executions',
-    audience: 'credential',
-    scopesBeyondOwn: [anySkill],
+    ...shared,
+    ...ofItsSkill,
     limits: ['rest'],
     params: ExecutionParam,
     responses: {

@@ -37,6 +37,11 @@ export interface Route {
    * tells whether the thing exists.
    */
   readonly scopesBeyondOwn?: readonly string[]
+  /**
+   * What a key needs for the thing that is asked about, once it is known: `{skillSlug}` is a fact of it. It comes after
+   * the scopes above, which say whether there is any such right and are asked before the thing is looked up.
+   */
+  readonly scopesFrom?: readonly string[]
   /** What the address of a `signed` route is signed for; `{name}` is a parameter of the path. */
   readonly signedFor?: string
   /** Which token of the configuration an `operator` route asks for. */

@@ -77,6 +77,7 @@ const planted: [rule: string, file: string, line: string][] = [
   ['platform-is-below', 'platform/clock.ts', "import '../operations/errors.ts'"],
   ['operations-know-no-transport', 'operations/page.ts', "import '../http/sse.ts'"],
   ['fastify-in-http', 'operations/errors.ts', "import 'fastify'"],
+  ['workers-have-no-server', 'executions/routes.ts', "import '../http/server.ts'"],
   ['http-knows-no-feature', 'http/sse.ts', "import '../keys/keys.ts'"],
   ['framework-stays-in-http', 'keys/keys.ts', "import '../http/server.ts'"],
 ]

@@ -260,6 +260,7 @@ test('whoever records an effect is told by which grants it was allowed', async (
     client: { address: '127.0.0.1', userAgent: '', label: undefined, via: 'workflow' },
     body: { name: 'n' },
     signal: new AbortController().signal,
+    requestId: 'inner',
   })
   expect(seen).toEqual([
     {

@@ -33,6 +33,7 @@ export function printOperation(components: Components, operationId: string, rout
     ...(audience !== 'credential' && { security: securityOf(audience), 'x-audience': audience }),
     ...(scopes && { 'x-scopes': scopes }),
     ...(scopesBeyondOwn && { 'x-scopes-beyond-own': scopesBeyondOwn }),
+    ...(route.scopesFrom && { 'x-scopes-from': route.scopesFrom }),
     ...(page && { 'x-page': page }),
     ...(limits.join() !== 'rest' && { 'x-limits': limits }),
     ...(socket && { 'x-socket': components.print(socket) }),

@@ -1,4 +1,4 @@
-import { anySkill, type BodyOf, executionRoutes, executionStreamRoutes, toDs } from '@guildhall/contract'
+import { type BodyOf, executionRoutes, executionStreamRoutes, type Route, toDs } from '@guildhall/contract'
 import { createOnce } from '../idempotency/idempotency.ts'
 import { bindRoutes, type Call } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
@@ -212,7 +212,9 @@ async function countStart(call: Call): Promise<void> {
   refuseIfFull(deps, ['skillRun'], await countRequest(deps, ['skillRun'], caller))
 }
 
-type Asking = Pick<Call<(typeof executionRoutes)['getStreamToken']>, 'principal' | 'deps' | 'access'>
+type Asking = Pick<Call<(typeof executionRoutes)['getStreamToken']>, 'principal' | 'deps' | 'access'> & {
+  readonly route: Route
+}
 
 async function requireExecution({ principal, deps }: Asking, executionId: string) {
   const row = await store.findExecution(deps.database.db, principal.workspaceId, executionId)
@@ -222,9 +224,10 @@ async function requireExecution({ principal, deps }: Asking, executionId: string
 
 /** Whether there is any right to run skills is decided before it is told whether the execution exists. */
 async function requireRunnable(call: Asking, executionId: string) {
-  await call.access.require([anySkill])
+  const { access, route } = call
+  await access.require(route.scopes ?? route.scopesBeyondOwn ?? [])
   const row = await requireExecution(call, executionId)
-  await call.access.require([`tool:execute:${row.skill_slug}`])
+  await access.requireFrom(route, { skillSlug: row.skill_slug })
   return row
 }
 

@@ -1,26 +1,22 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../deps.ts'
+import { observe } from '../operations/observe.ts'
 
-/** Counts an answer and writes its log line. */
-export function observe(
+export function observeRequest(
   deps: Pick<Deps, 'metrics' | 'logger'>,
-  route: { readonly name: string; readonly path: string },
+  { name, path }: { readonly name: string; readonly path: string },
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  const milliseconds = reply.elapsedTime
-  const status = reply.statusCode
-  deps.metrics.observeRequest(route.name, status, milliseconds / 1000)
-  // Quiet for reads that went well: the metrics count those.
-  const level = status >= 400 || request.method !== 'GET' ? 'info' : 'debug'
-  if (!deps.logger.isLevelEnabled(level)) return
-  deps.logger[level]({
-    requestId: request.id,
+  observe(deps, {
+    name,
     method: request.method,
-    route: route.path,
-    status,
-    ms: Math.round(milliseconds * 10) / 10,
+    path,
+    status: reply.statusCode,
+    milliseconds: reply.elapsedTime,
+    requestId: request.id,
     credential: request.principal?.credential,
     address: request.ip,
+    via: 'http',
   })
 }

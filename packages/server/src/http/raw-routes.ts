@@ -3,7 +3,7 @@ import { ApiError } from '../operations/errors.ts'
 import { noNul } from '../operations/json-values.ts'
 import { addressOf, type EdgeContext, enter } from './edge.ts'
 import { fromFramework, setRefusalHeaders, writeError } from './error-handler.ts'
-import { observe } from './observe.ts'
+import { observeRequest } from './observe.ts'
 import type { RawRoute } from './raw-route.ts'
 import { definedOnly } from './send-answer.ts'
 
@@ -39,7 +39,7 @@ function register(scope: FastifyInstance, edge: EdgeContext, route: RawRoute): v
     exposeHeadRoute: false,
     onRequest: (request, reply) => enter(edge, entry, request, reply),
     onResponse: (request, reply, done) => {
-      observe(deps, route, request, reply)
+      observeRequest(deps, route, request, reply)
       done()
     },
     errorHandler: (error, request, reply) => writeRefusal(route, error as Error, request, reply),

@@ -29,7 +29,7 @@ import type { Authenticators } from './authenticate.ts'
 import { type EdgeContext, enter } from './edge.ts'
 import { sendJson, writeError } from './error-handler.ts'
 import { readMultipart } from './multipart.ts'
-import { observe } from './observe.ts'
+import { observeRequest } from './observe.ts'
 import type { RawRoute } from './raw-route.ts'
 import { registerRawRoutes } from './raw-routes.ts'
 import { sendAnswer } from './send-answer.ts'
@@ -170,13 +170,13 @@ function register(app: FastifyInstance, edge: EdgeContext, operation: Operation)
     preParsing: hashBody,
     onResponse: (request, reply, done) => {
       // One that stayed open was counted as it began: how long somebody listened is no time to answer.
-      if (!staysOpen || reply.statusCode >= 400) observe(deps, observed, request, reply)
+      if (!staysOpen || reply.statusCode >= 400) observeRequest(deps, observed, request, reply)
       done()
     },
     handler: async (request, reply) => {
       const answer = await execute(operation, toCall(deps, request, reply))
       const sent = sendAnswer(request, reply, answer)
-      if (staysOpen) observe(deps, observed, request, reply)
+      if (staysOpen) observeRequest(deps, observed, request, reply)
       return sent
     },
   })

@@ -1,4 +1,4 @@
-import { anySkill, missingScopes } from '@guildhall/contract'
+import { anySkill, missingScopes, type Route } from '@guildhall/contract'
 import type { Db } from '../platform/database.ts'
 import { ApiError } from './errors.ts'
 import type { ExactRequest, Grants, UsedGrant } from './grants.ts'
@@ -40,6 +40,11 @@ export class Access {
     for (const scope of once) if (scope !== anySkill) this.#once.add(scope)
   }
 
+  /** What the contract wants for the thing itself, whose facts are known by now. */
+  async requireFrom({ scopesFrom = [] }: Route, facts: Readonly<Record<string, string>>): Promise<void> {
+    await this.require(scopesFrom.map((scope) => fillScope(scope, facts)))
+  }
+
   /** Whether the key has this to keep or for a while; a grant that is good once is for an effect, and not asked. */
   async holds(scope: string): Promise<boolean> {
     const missing = missingScopes(this.#principal.scopes, [scope])
@@ -68,6 +73,11 @@ export class Access {
   get authority(): Authority {
     return this.#used.length === 0 ? noGrants : { grants: this.#used }
   }
+}
+
+/** `{name}` in a scope stands for a fact: the right to run one skill is the right to run that skill. */
+export function fillScope(scope: string, facts: Readonly<Record<string, string>>): string {
+  return scope.replace(/\{(\w+)\}/g, (_text, name) => facts[name] ?? '')
 }
 
 /** Names what is missing and carries the request that asks for it, ready to be sent. */

@@ -1,5 +1,5 @@
 import { describeScope, type Route } from '@guildhall/contract'
-import { Access } from './access.ts'
+import { Access, fillScope } from './access.ts'
 import { authorize } from './authorize.ts'
 import type { Client } from './bind.ts'
 import { ApiError } from './errors.ts'
@@ -30,10 +30,10 @@ export async function admit(
   return access
 }
 
-/** `{name}` stands for a parameter of the path: the right to run one skill is the right to run that skill. */
+/** Of parameters of the path. What no scope can be named after is refused for the lack of the general one. */
 function neededScopes(route: Route, params: Readonly<Record<string, string>>): string[] {
   return (route.scopes ?? []).map((scope) => {
-    const named = scope.replace(/\{(\w+)\}/g, (_text, name) => params[name] ?? '')
+    const named = fillScope(scope, params)
     return describeScope(named) ? named : scope.replace(/:\{\w+\}/g, '')
   })
 }

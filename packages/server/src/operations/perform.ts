@@ -12,10 +12,11 @@ import {
   type Origin,
   type UploadedFile,
 } from './bind.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, toApiError } from './errors.ts'
 import type { ExactRequest, Grants } from './grants.ts'
 import { noNul, refuseOutsized, refuseUnstorable } from './json-values.ts'
 import { countRequest, refuseIfFull, splitLimits } from './limits.ts'
+import { observe } from './observe.ts'
 import type { Principal } from './principal.ts'
 import { compileInput, type Input, type Parts } from './validate.ts'
 import { compileAnswer } from './write-answer.ts'
@@ -136,6 +137,7 @@ interface OperationCall {
   readonly idempotencyKey?: string
   readonly origin?: Origin
   readonly signal: AbortSignal
+  readonly requestId: string
   /** Windows in which the transport has counted this call already. */
   readonly counted?: readonly LimitName[]
 }
@@ -156,48 +158,75 @@ export function createPerform(options: {
   return async (name, call) => {
     const operation = operations.get(name)
     if (!operation) throw new Error(`there is no operation ${name}`)
-    const { route } = operation
-    const { principal, client, params = {}, counted = [] } = call
-    if (!deps.database.available) throw new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
-    const caller = { caller: principal?.credential, userId: principal?.userId, address: client.address }
-    const count = async (windows: readonly LimitName[]) => {
-      if (windows.length > 0) refuseIfFull(deps, windows, await countRequest(deps, windows, caller))
+    const began = performance.now()
+    let status = 200
+    try {
+      const answer = await performAdmitted(deps, grants, operation, call)
+      if (answer.kind === 'value') status = answer.status
+      return answer
+    } catch (error) {
+      const refusal = toApiError(error)
+      status = refusal.status
+      if (status >= 500)
+        deps.logger.error({ requestId: call.requestId, err: refusal.cause ?? error }, 'request failed')
+      throw refusal
+    } finally {
+      const { method, path } = operation.route
+      const { client, principal, requestId } = call
+      const { address, via } = client
+      const milliseconds = performance.now() - began
+      const credential = principal?.credential
+      observe(deps, { name, method, path, status, milliseconds, requestId, credential, address, via })
     }
-    const windows = route.limits.filter((limit) => !counted.includes(limit))
-    const { own, persons } = splitLimits(deps, windows)
-    await count(own)
-    const text = call.body === undefined ? '' : JSON.stringify(call.body)
-    const query = textsOf(call.query)
-    const request = exactRequest(route, addressOf(route, params, query), text, call.idempotencyKey)
-    let access: Access | undefined
-    if (route.audience !== 'public') {
-      // An operator's token and a signed address come by HTTP alone, and are nobody's who could be given here.
-      if (!principal || route.audience === 'operator' || route.audience === 'signed')
-        throw new ApiError('UNAUTHORIZED')
-      access = await admit(grants, route, { principal, via: client.via, params, request })
-    }
-    await count(persons)
-    refuseUnreadable(route, params, query, text, call.body)
-    return execute(operation, {
-      deps,
-      principal,
-      access,
-      client,
-      params,
-      query,
-      body: call.body,
-      upload: call.upload,
-      idempotencyKey: call.idempotencyKey,
-      lastEventId: undefined,
-      origin: call.origin,
-      get signal() {
-        return call.signal
-      },
-    })
   }
 }
 
-/** As an address carries them, to be validated like those. */
+async function performAdmitted(
+  deps: Deps,
+  grants: Grants,
+  operation: Operation,
+  call: OperationCall,
+): Promise<Answer> {
+  const { route } = operation
+  const { principal, client, params = {}, counted = [] } = call
+  if (!deps.database.available) throw new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
+  const caller = { caller: principal?.credential, userId: principal?.userId, address: client.address }
+  const count = async (windows: readonly LimitName[]) => {
+    if (windows.length > 0) refuseIfFull(deps, windows, await countRequest(deps, windows, caller))
+  }
+  const windows = route.limits.filter((limit) => !counted.includes(limit))
+  const { own, persons } = splitLimits(deps, windows)
+  await count(own)
+  const text = call.body === undefined ? '' : JSON.stringify(call.body)
+  const query = textsOf(call.query)
+  const request = exactRequest(route, addressOf(route, params, query), text, call.idempotencyKey)
+  let access: Access | undefined
+  if (route.audience !== 'public') {
+    // An operator's token and a signed address come by HTTP alone, and are nobody's who could be given here.
+    if (!principal || route.audience === 'operator' || route.audience === 'signed')
+      throw new ApiError('UNAUTHORIZED')
+    access = await admit(grants, route, { principal, via: client.via, params, request })
+  }
+  await count(persons)
+  refuseUnreadable(route, params, query, text, call.body)
+  return execute(operation, {
+    deps,
+    principal,
+    access,
+    client,
+    params,
+    query,
+    body: call.body,
+    upload: call.upload,
+    idempotencyKey: call.idempotencyKey,
+    lastEventId: undefined,
+    origin: call.origin,
+    get signal() {
+      return call.signal
+    },
+  })
+}
+
 function textsOf(given: OperationCall['query'] = {}): Record<string, string> {
   const texts: Record<string, string> = {}
   for (const [name, value] of Object.entries(given)) if (value !== undefined) texts[name] = String(value)

@@ -1,4 +1,4 @@
-import { workflowRunRoutes } from '@guildhall/contract'
+import { type Route, workflowRunRoutes } from '@guildhall/contract'
 import { createAtOnce } from '../idempotency/idempotency.ts'
 import type { Actor } from '../operations/actor.ts'
 import type { Call, Handlers } from '../operations/bind.ts'
@@ -109,10 +109,15 @@ export async function requireRun(
 /** A key needs no scope for what it has launched itself, and without one is told of nothing else whether it exists. */
 async function requireStoppable(
   parts: RunParts,
-  { principal, access, params }: Pick<Call<typeof cancelWorkflowRun>, 'principal' | 'access' | 'params'>,
+  {
+    route,
+    principal,
+    access,
+    params,
+  }: Pick<Call<typeof cancelWorkflowRun>, 'principal' | 'access' | 'params'> & { readonly route: Route },
 ): Promise<void> {
   const row = await store.findRun(parts.database.db, principal.workspaceId, params.runId)
   const isOwn = principal.apiKeyId !== null && row?.api_key_id === principal.apiKeyId
-  if (!isOwn) await access.require(['tool:execute'])
+  if (!isOwn) await access.require(route.scopesBeyondOwn ?? [])
   if (!row) throw new ApiError('NOT_FOUND')
 }

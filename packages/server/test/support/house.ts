@@ -49,7 +49,7 @@ export async function createDatabase(template: string = inject('templateDatabase
   return url.href
 }
 
-const secrets = {
+export const secretsOfTests = {
   KEY_PEPPERS: `1:${randomBytes(32).toString('base64url')}`,
   SIGNING_KEYS: `1:${randomBytes(32).toString('base64url')}`,
   ENCRYPTION_KEYS: `1:${randomBytes(32).toString('base64url')}`,
@@ -68,7 +68,7 @@ function testConfig(env: Record<string, string>): Config {
     LOG_LEVEL: 'debug',
     STOP_GRACE_MS: '0',
     DATABASE_POOL_SIZE: '10',
-    ...secrets,
+    ...secretsOfTests,
     ...env,
   })
 }

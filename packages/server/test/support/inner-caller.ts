@@ -48,6 +48,7 @@ export function innerCaller({ perform, authenticators }: House, via: Via = 'http
           body,
           ...(repeatKey === undefined ? {} : { idempotencyKey: repeatKey }),
           signal: new AbortController().signal,
+          requestId: 'inner',
         })
         const collected = await collect(answer, answerBytes)
         if (collected.kind === 'bytes') return toAnswer(200, collected.bytes.toString())
