@@ -22,6 +22,9 @@ export interface EdgeContext {
 /** What must be known of a route to let somebody in; a protocol's own address is nobody's in particular. */
 type Entry = Route | (Pick<Route, 'limits'> & { readonly audience: 'public' })
 
+/** As long as a credential is believed anyway. */
+const admittedForMs = 900
+
 const unknownRouteLimits = ['rest'] as const
 const refusedLimits = ['refused'] as const
 
@@ -40,6 +43,7 @@ export async function enter(
   if (isPreflight(request)) return answerPreflight(reply)
   const limits = route?.limits ?? unknownRouteLimits
   if (limits.length === 0 && route?.audience !== 'operator') return undefined
+  request.admittedAt = performance.now()
   const outcome = await identify(edge, route, request)
   const refused = outcome instanceof ApiError
   const { own, persons } = splitLimits(edge.deps, limits)
@@ -51,6 +55,18 @@ export async function enter(
   if (persons.length > 0)
     refuseIfFull(edge.deps, persons, await countRequest(edge.deps, persons, countedAs(outcome, request)))
   return undefined
+}
+
+/**
+ * Asks again who it is and what they may do, when that was asked a while ago: a body can take minutes to arrive, a process
+ * can stand still, and what ended meanwhile must bring nothing about any more.
+ */
+export async function confirm(edge: EdgeContext, route: Route, request: FastifyRequest): Promise<void> {
+  if (performance.now() - request.admittedAt <= admittedForMs) return
+  request.admittedAt = performance.now()
+  const outcome = await identify(edge, route, request)
+  if (outcome instanceof ApiError) throw outcome
+  if (outcome.principal) await admitCaller(edge, route, outcome.principal, request)
 }
 
 async function admitCaller(

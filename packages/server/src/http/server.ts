@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { bundleLimits, fullAccess } from '@guildhall/contract'
+import { bundleLimits, fullAccess, type Route } from '@guildhall/contract'
 import fastify, {
   type FastifyInstance,
   type FastifyReply,
@@ -26,7 +26,7 @@ import type { Principal } from '../operations/principal.ts'
 import type { Bearer } from '../operations/signed-url.ts'
 import type { RequestSpan } from '../platform/telemetry.ts'
 import type { Authenticators } from './authenticate.ts'
-import { type EdgeContext, enter } from './edge.ts'
+import { confirm, type EdgeContext, enter } from './edge.ts'
 import { sendJson, writeError } from './error-handler.ts'
 import { readMultipart } from './multipart.ts'
 import { observeRequest } from './observe.ts'
@@ -40,6 +40,8 @@ declare module 'fastify' {
     principal: Principal | undefined
     bearer: Bearer | undefined
     access: Access | undefined
+    /** When it was asked last who this is. */
+    admittedAt: number
     /** Of the bytes that came, whatever they are said to be; undefined where no grant can ask for it. */
     bodyHash: Hash | undefined
     upload: readonly UploadedFile[] | undefined
@@ -101,6 +103,7 @@ export function createServer(options: {
   app.decorateRequest('principal', undefined)
   app.decorateRequest('bearer', undefined)
   app.decorateRequest('access', undefined)
+  app.decorateRequest('admittedAt', 0)
   app.decorateRequest('bodyHash', undefined)
   app.decorateRequest('upload', undefined)
   app.setErrorHandler((error, request, reply) => writeError(error as Error, request, reply))
@@ -174,7 +177,8 @@ function register(app: FastifyInstance, edge: EdgeContext, operation: Operation)
       done()
     },
     handler: async (request, reply) => {
-      const answer = await execute(operation, toCall(deps, request, reply))
+      await confirm(edge, route, request)
+      const answer = await execute(operation, toCall(edge, route, request, reply))
       const sent = sendAnswer(request, reply, answer)
       if (staysOpen) observeRequest(deps, observed, request, reply)
       return sent
@@ -182,10 +186,10 @@ function register(app: FastifyInstance, edge: EdgeContext, operation: Operation)
   })
 }
 
-function toCall(deps: Deps, request: FastifyRequest, reply: FastifyReply): AdmittedCall {
+function toCall(edge: EdgeContext, route: Route, request: FastifyRequest, reply: FastifyReply): AdmittedCall {
   const { headers } = request
   return {
-    deps,
+    deps: edge.deps,
     params: request.params,
     query: request.query,
     body: request.body,
@@ -204,6 +208,7 @@ function toCall(deps: Deps, request: FastifyRequest, reply: FastifyReply): Admit
     get signal() {
       return signalOf(reply)
     },
+    confirm: () => confirm(edge, route, request),
     onIgnored: (names) => void reply.header('x-ignored-fields', names),
   }
 }

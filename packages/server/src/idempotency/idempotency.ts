@@ -19,6 +19,8 @@ interface Created<R extends Route> {
  * and then finds its answer; a crash takes effect and record away together. A secret is never recorded: the
  * repeat is told which thing it made. Grants are spent with the effect, and not by a repeat of it.
  *
+ * Bytes may have been fetched and stored before, for minutes: who no longer may is refused here.
+ *
  * What has to follow the transaction is given as `confirm`, also for a repeat. It decides nothing about the record: that
  * goes only in the transaction that ends what was made before anything came of it (`deleteAnswersOf`), whoever runs it.
  * So a repeat never does a second time what the first one did, whatever the first one was told.
@@ -28,6 +30,7 @@ export async function createOnce<R extends Route>(
   effect: (tx: Tx) => Promise<Created<R>>,
   confirm: (answer: AnswerOf<R>) => Promise<void> = async () => {},
 ): Promise<AnswerOf<R>> {
+  await call.confirm()
   const { repeatable, deps } = call
   const access = call.access as Access
   const paid = async (tx: Tx) => {
@@ -59,6 +62,7 @@ export async function createAtOnce<R extends Route>(
   confirm: (answer: AnswerOf<R>) => Promise<void>,
 ): Promise<AnswerOf<R>> {
   if (call.repeatable || (call.access as Access).mustSpend) return createOnce(call, effect, confirm)
+  await call.confirm()
   const { answer } = await effect(call.deps.database.db)
   await confirm(answer)
   return answer

@@ -49,6 +49,8 @@ export interface Call<R extends Route = Route> {
   readonly principal: PrincipalOf<R['audience']>
   /** A handler that writes spends it in its transaction; what one reads is paid for when it has answered. */
   readonly access: R['audience'] extends Nameless | 'signed' ? undefined : Access
+  /** Refuses whose access has ended, when that was asked a while ago: before an effect that something slow preceded. */
+  confirm(): Promise<void>
   /** By which grants this is allowed, for whoever records an effect: complete once they are spent. */
   readonly authority: Authority
   readonly client: Client

@@ -71,6 +71,8 @@ export interface AdmittedCall extends Input {
   readonly lastEventId: string | undefined
   readonly origin: Origin | undefined
   readonly signal: AbortSignal
+  /** Asks again, after a while, what admitted this; left out by who answers for its caller. */
+  confirm?(): Promise<void>
   /** Told the names of fields that were sent and that nobody knows, whatever the answer is. */
   onIgnored?(names: string): void
 }
@@ -97,6 +99,7 @@ export async function execute(operation: Operation, asked: AdmittedCall): Promis
     upload,
     repeatable: route.creates ? readRepeatable(route, asked) : undefined,
     deps,
+    confirm: async () => asked.confirm?.(),
     get authority() {
       return access?.authority ?? noGrants
     },
