@@ -71,7 +71,8 @@ async function fromRegistry(
   source: { registry: string; slug: string },
   signal: AbortSignal,
 ): Promise<Origin> {
-  const { files, repository, commitHash } = await fetchRegistry(deps, source, signal).catch(installFailed)
+  const fetching = { outbound: deps.outbound, workspaceId }
+  const { files, repository, commitHash } = await fetchRegistry(fetching, source, signal).catch(installFailed)
   return fromBundle(deps, workspaceId, toBundle('skill', files), { repository, commitHash })
 }
 
@@ -105,7 +106,8 @@ export async function fetchSource(
   if (source.type === 'git') {
     const { url, ref, path } = source
     const wish = { url, ...(ref ? { ref } : {}), ...(path ? { path } : {}), ...(kind ? { kind } : {}) }
-    const { files, repository, commitHash } = await fetchGit(deps, wish, signal)
+    const fetching = { outbound: deps.outbound, workspaceId: principal.workspaceId }
+    const { files, repository, commitHash } = await fetchGit(fetching, wish, signal)
     return { files, origin: { repository, commitHash } }
   }
   return { files: await readImport(deps, principal.workspaceId, source), origin: undefined }

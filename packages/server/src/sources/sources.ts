@@ -37,24 +37,37 @@ const hashPattern = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
 /** Somewhere below, too, and in any case: git run beside it would take its settings from there. */
 const gitInternals = /(?:^|\/)(?:\.git|git~\d+)(?:\/|$)/i
 
-/** A fetch holds memory, a disk's place and processes; whoever comes when all are taken tries again. */
+/** Whose fetch it is, and by which way out. */
+interface Fetching {
+  readonly outbound: Outbound
+  /** The workspace; none for what the operator fetches. */
+  readonly workspaceId?: string
+}
+
+/**
+ * A fetch holds memory, a disk's place and processes; whoever comes when all are taken tries again. One workspace has
+ * only some of them, however slow the places are that it fetches from: others find one free.
+ */
 const mostAtOnce = 8
-let atOnce = 0
+const mostOfOne = 2
+const underWay: (string | undefined)[] = []
 
 async function bounded<T>(
-  { timeoutMs }: Outbound,
+  { outbound: { timeoutMs }, workspaceId }: Fetching,
   signal: AbortSignal,
   fetch: (ends: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  if (atOnce >= mostAtOnce) throw away(new Error(`${atOnce} fetches are under way`))
-  atOnce++
+  const own = underWay.filter((owner) => owner === workspaceId).length
+  if (underWay.length >= mostAtOnce || (workspaceId !== undefined && own >= mostOfOne))
+    throw away(new Error(`${underWay.length} fetches are under way, ${own} of them for ${workspaceId}`))
+  underWay.push(workspaceId)
   const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
   try {
     return await fetch(ends)
   } catch (error) {
     throw tell(error, ends)
   } finally {
-    atOnce--
+    underWay.splice(underWay.indexOf(workspaceId), 1)
   }
 }
 
@@ -69,7 +82,7 @@ interface GitSource {
  * `details.candidates` names them. SERVICE_UNAVAILABLE when the remote does not answer, or not in time.
  */
 export async function fetchGit(
-  deps: { outbound: Outbound },
+  deps: Fetching,
   { kind = 'skill', ...source }: GitSource & { kind?: Kind },
   signal: AbortSignal,
 ): Promise<FetchedBundle> {
@@ -79,7 +92,7 @@ export async function fetchGit(
 }
 
 /** Every skill of a repository, or of a folder of it, at one commit; what cannot be a bundle is told apart. */
-export async function fetchGitSkills(deps: { outbound: Outbound }, source: GitSource, signal: AbortSignal) {
+export async function fetchGitSkills(deps: Fetching, source: GitSource, signal: AbortSignal) {
   return inRepository(deps, source, signal, async (at, entries, path = '') => {
     const folders: { path: string; files: FetchedBundle['files'] }[] = []
     const skipped: { path: string; reason: string }[] = []
@@ -102,7 +115,7 @@ export async function fetchGitSkills(deps: { outbound: Outbound }, source: GitSo
 }
 
 async function inRepository<T extends object>(
-  { outbound }: { outbound: Outbound },
+  fetching: Fetching,
   source: GitSource,
   signal: AbortSignal,
   read: (at: GitFolder, entries: TreeEntry[], path: string | undefined) => Promise<T>,
@@ -113,7 +126,8 @@ async function inRepository<T extends object>(
   if (path && bundlePath(path) === undefined) throw refusal('path: must be a folder of the repository')
   // What follows a ? or # would no longer be the path we mean.
   if (/[?#]/.test(url)) throw refusedSource()
-  return bounded(outbound, signal, async (ends) => {
+  const { outbound } = fetching
+  return bounded(fetching, signal, async (ends) => {
     const destination = await checkDestination(outbound, url, ends)
     const at = { folder: await mkdtemp(join(tmpdir(), 'guildhall-fetch-')), signal: ends }
     try {
@@ -143,7 +157,7 @@ async function readFolder(
 
 /** A skill as another house of this kind serves it: a zip, and its commit in a header. NOT_FOUND if it has none. */
 export async function fetchRegistry(
-  { outbound }: { outbound: Outbound },
+  fetching: Fetching,
   source: { registry: string; slug: string },
   signal: AbortSignal,
 ): Promise<FetchedBundle> {
@@ -151,7 +165,8 @@ export async function fetchRegistry(
   const registry = source.registry.replace(/\/$/, '')
   if (/[?#]/.test(registry)) throw refusedSource()
   const address = `${registry}/api/v1/marketplace/skills/${source.slug}/bundle`
-  return bounded(outbound, signal, async (ends) => {
+  const { outbound } = fetching
+  return bounded(fetching, signal, async (ends) => {
     const answer = await getBounded(outbound, address, { maxBytes: longestZipBytes, signal: ends })
     return { ...(await readAnswer(answer)), repository: new URL(registry).href }
   })

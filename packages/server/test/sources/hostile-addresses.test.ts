@@ -205,6 +205,22 @@ describe('names', () => {
     for (let i = 0; i < 3; i++) await expect(check(resolve)).rejects.toMatchObject({ kind: 'refused' })
   })
 
+  test('one workspace that fetches from slow places leaves places for others', async () => {
+    const slow = { ...outbound, timeoutMs: 300, resolve: () => new Promise<string[]>(() => {}) }
+    const source = { url: 'https://git.example/x' }
+    const fetchFor = (workspaceId: string, from: Outbound) =>
+      fetchGit({ outbound: from, workspaceId }, source, never)
+    const began = performance.now()
+    const greedy = Array.from({ length: 20 }, () => refusalOf(fetchFor('greedy', slow)))
+    const refusing = { ...outbound, resolve: async () => ['10.0.0.1'] }
+    // Its own refusal, and not that there was no place.
+    expect((await refusalOf(fetchFor('other', refusing))).code).toBe('INVALID_INPUT')
+    expect(performance.now() - began).toBeLessThan(300)
+    for (const refused of await Promise.all(greedy)) expect(refused.code).toBe('SERVICE_UNAVAILABLE')
+    // All have been given back.
+    expect((await refusalOf(fetchFor('greedy', refusing))).code).toBe('INVALID_INPUT')
+  })
+
   test('a resolver that fails or hangs is worth another try', async () => {
     const failing = async () => {
       throw Object.assign(new Error('try again'), { code: 'EAI_AGAIN' })
