@@ -47,12 +47,17 @@ export async function cancelRun(
 
 const atOnce = 20
 
-/** For a key that is revoked together with what it runs; how many runs that ended. */
+const open: readonly store.RunRow['status'][] = ['launching', 'running', 'suspended']
+
+/**
+ * For a key that is revoked together with what it runs; how many runs that ended. A launch that the engine has not confirmed
+ * yet is among them: its process may stand still, and would go on with it.
+ */
 export async function stopRunsOfKey(parts: RunParts, keyId: number, by: Author): Promise<number> {
   for (let stopped = 0; ; ) {
     const runIds = await store.listOpenOfKey(parts.database.db, keyId, atOnce)
     if (runIds.length === 0) return stopped
-    const canceled = await Promise.all(runIds.map((runId) => cancelRun(parts, runId, by)))
+    const canceled = await Promise.all(runIds.map((runId) => cancelRun(parts, runId, by, { from: open })))
     stopped += canceled.filter((row) => row !== undefined).length
   }
 }

@@ -1,6 +1,7 @@
 import type { OpenRun, RunCaller, RunRecords, StepWork } from '../engine/carrying.ts'
 import { interruptExecution } from '../executions/executions.ts'
 import {
+  accessEnded,
   defaultRunLimits,
   hasRunEnded,
   type RequestContext,
@@ -43,10 +44,20 @@ export function createRunRecords(parts: CarryParts): RunRecords {
     return row
   }
 
+  /** A launch may be committed after its key was revoked, and everything that the key ran was stopped. */
+  const hasLostAccess = async ({ run_id: runId, opened, api_key_id }: carryStore.OpenedRow) => {
+    const admitted = api_key_id === null ? undefined : await access.admit(runId)
+    if (!admitted || !('refusal' in admitted) || admitted.refusal.kind !== 'failed') return false
+    const error = { name: 'WorkflowError', ...accessEnded }
+    await writeStatus({ runId, opened, advancing: false, steps: [], status: 'failed', error })
+    return true
+  }
+
   return {
     open: async (runId, invocationId) => {
       const row = await opener.open(runId, invocationId)
       if (!row || row.status === 'void') return undefined
+      if (row.opened === 1 && (await hasLostAccess(row))) return undefined
       const workflow = await parts.definitions.find(row)
       if (workflow) return { workflow, ...describe(row, limits) }
       const message = 'The definition cannot be read any more; install the workflow again and launch it.'

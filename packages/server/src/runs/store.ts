@@ -244,13 +244,14 @@ export async function claimCancel(tx: Tx, runId: string, from: readonly Workflow
 }
 
 export async function listOpenOfKey(db: Db, apiKeyId: number, limit: number): Promise<string[]> {
-  const rows = await db
-    .selectFrom('workflow_runs')
-    .select('run_id')
-    .where('api_key_id', '=', apiKeyId)
-    .where('status', 'in', ['running', 'suspended'])
-    .limit(limit)
-    .execute()
+  const ofKey = (...states: WorkflowRunStatus[]) =>
+    db
+      .selectFrom('workflow_runs')
+      .select('run_id')
+      .where('api_key_id', '=', apiKeyId)
+      .where('status', 'in', states)
+  // Two, because there is an index for each; of launches under way there are never many.
+  const rows = await ofKey('running', 'suspended').unionAll(ofKey('launching')).limit(limit).execute()
   return rows.map(({ run_id }) => run_id)
 }
 
