@@ -205,7 +205,7 @@ export const worstInputs: readonly (readonly [pattern: RegExp, ...attacks: Attac
   ],
   [/^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)/, ['', 'ECON', '']],
   [/^(40001|40P01|55P03|57014)$/, ['', '40001', '']],
-  [/^(08...|57P0[1-4]|53300)$/, ['08', '0', '']],
+  [/^(08...|57P0[1-4]|53300|25P03)$/, ['08', '0', '']],
   [
     /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client was closed|not queryable|driver has already been destroyed/,
     ['', 'Connection terminate', ''],

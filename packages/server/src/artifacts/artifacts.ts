@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts'
 import type { Access } from '../operations/access.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Principal } from '../operations/principal.ts'
-import type { Tx } from '../platform/database.ts'
+import { idleInTransactionMs, type Tx } from '../platform/database.ts'
 import { type Bundle, contentChecksum } from './bundle.ts'
 import { type Quotas, requireArtifactRoom } from './quota.ts'
 import * as store from './store.ts'
@@ -149,14 +149,20 @@ export async function requireReadable(
 const graceSeconds = 3600
 const sweptAtOnce = 500
 
-/** Removes content that nothing refers to. The rows are held meanwhile, so that who wants it again waits. */
+/**
+ * Removes content that nothing refers to. The rows are held meanwhile, so that who wants it again waits. A process that
+ * stood still, or lost its connection, holds them no longer and removes nothing more; therefore one by one.
+ */
 export async function sweepBlobs({ database, storage }: Pick<Deps, 'database' | 'storage'>): Promise<number> {
   return database.transaction(async (tx) => {
     await store.deleteUnreferencedBundles(tx, graceSeconds, sweptAtOnce)
     const unwanted = await store.lockUnreferencedBlobs(tx, graceSeconds, sweptAtOnce)
-    if (unwanted.length === 0) return 0
-    await storage.delete(unwanted)
-    await store.deleteBlobs(tx, unwanted)
+    for (const checksum of unwanted) {
+      const asked = performance.now()
+      // Before the bytes, to see that the row is still held: else somebody may refer to it again by now.
+      await store.deleteBlobs(tx, [checksum])
+      await storage.delete([checksum], () => performance.now() - asked < idleInTransactionMs / 2)
+    }
     return unwanted.length
   })
 }

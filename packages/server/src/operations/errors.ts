@@ -1,5 +1,5 @@
 import { type ErrorCode, errorTable } from '@guildhall/contract'
-import { isDatabaseAway } from '../platform/database.ts'
+import { isPassing } from '../platform/database.ts'
 
 interface FullWindow {
   readonly limit: number
@@ -53,8 +53,8 @@ export class ApiError extends Error {
 /** What a caller is told of whatever was thrown. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error
-  if (isDatabaseAway(error))
-    return new ApiError('SERVICE_UNAVAILABLE', { cause: error, retryAfterSeconds: 1 })
+  // Given up for a lock or for time as much as for an outage: nobody refused it for what it says.
+  if (isPassing(error)) return new ApiError('SERVICE_UNAVAILABLE', { cause: error, retryAfterSeconds: 1 })
   return new ApiError('INTERNAL_ERROR', { cause: error })
 }
 

@@ -22,6 +22,11 @@ const breakMs = 2000
 const connectTimeoutMs = 10_000
 /** Ends a statement that hangs although the server answers probes; kept by the server, so no timer here. */
 const statementTimeoutMs = 15_000
+/**
+ * Ends the transaction of a process that stands still in the middle of it, and lets go of what it holds: sooner than those
+ * who wait for that are given up.
+ */
+export const idleInTransactionMs = 10_000
 const retryableStates = new Set(['40001', '40P01'])
 
 /**
@@ -54,7 +59,7 @@ export class Database {
       idleTimeoutMillis: 0,
       connectionTimeoutMillis: connectTimeoutMs,
       types: { getTypeParser },
-      options: `-c timezone=UTC -c statement_timeout=${statementTimeoutMs}`,
+      options: `-c timezone=UTC -c statement_timeout=${statementTimeoutMs} -c idle_in_transaction_session_timeout=${idleInTransactionMs}`,
     })
     // An idle client that loses its server must not end the process.
     this.#pool.on('error', () => {})
@@ -219,11 +224,11 @@ function stateOf(error: unknown): string {
 }
 
 /** Whether an error says that the database could not be reached, rather than that it refused a statement. */
-export function isDatabaseAway(error: unknown): boolean {
+function isDatabaseAway(error: unknown): boolean {
   const code = stateOf(error)
   if (/^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)/.test(code)) return true
-  // Connection exceptions, shutdowns, "starting up" and "too many connections".
-  if (/^(08...|57P0[1-4]|53300)$/.test(code)) return true
+  // Connection exceptions, shutdowns, "starting up", "too many connections" and a transaction that stood still for too long.
+  if (/^(08...|57P0[1-4]|53300|25P03)$/.test(code)) return true
   const message = error instanceof Error ? error.message : ''
   return /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client was closed|not queryable|driver has already been destroyed/.test(
     message,

@@ -21,6 +21,7 @@ import {
   type ListedBlob,
   listedAtOnce,
   measure,
+  NotHeldError,
   type OpenedBlob,
   probe,
   probing,
@@ -112,10 +113,13 @@ export function createDirectoryStore(root: string): BlobStore {
 
     has: async (checksum) => (await presentOnly(stat(fileOf(checksum)))) !== undefined,
 
-    async delete(checksums) {
+    async delete(checksums, mayGoOn = () => true) {
       const files = checksums.map(fileOf)
       await access(root)
-      for (const file of files) await rm(file, { force: true })
+      for (const file of files) {
+        if (!mayGoOn()) throw new NotHeldError()
+        await rm(file, { force: true })
+      }
     },
 
     async list(after, limit = listedAtOnce) {

@@ -21,6 +21,7 @@ import {
   type ListedBlob,
   listedAtOnce,
   measure,
+  NotHeldError,
   type OpenedBlob,
   probe,
   probing,
@@ -92,10 +93,11 @@ export function createS3Store(config: S3Config): BlobStore {
 
     has,
 
-    async delete(checksums) {
+    async delete(checksums, mayGoOn = () => true) {
       const objects = checksums.map((checksum) => ({ Key: keyOf(checksum) }))
       for (let start = 0; start < objects.length; start += deletedAtOnce) {
         const Delete = { Objects: objects.slice(start, start + deletedAtOnce), Quiet: true }
+        if (!mayGoOn()) throw new NotHeldError()
         const { Errors = [] } = await client.send(new DeleteObjectsCommand({ Bucket, Delete }))
         const failed = Errors.filter(({ Code }) => Code !== 'NoSuchKey')
         if (failed[0]) throw new Error(`${failed.length} blobs were not deleted: ${failed[0].Message}`)

@@ -34,8 +34,8 @@ export interface BlobStore {
   /** Verified: content that is not what its name says is a DamagedBlobError. */
   read(checksum: string, maxBytes: number): Promise<Buffer | undefined>
   has(checksum: string): Promise<boolean>
-  /** What is not there counts as deleted. */
-  delete(checksums: readonly string[]): Promise<void>
+  /** What is not there counts as deleted. Goes on only while it may, which is asked right before anything is removed. */
+  delete(checksums: readonly string[], mayGoOn?: () => boolean): Promise<void>
   /** In the order of checksums, those after the given one; fewer than the limit means the end. */
   list(after?: string, limit?: number): Promise<ListedBlob[]>
   /**
@@ -63,6 +63,14 @@ export class InvalidChecksumError extends Error {
 
 export class DamagedBlobError extends Error {
   override name = 'DamagedBlobError'
+}
+
+export class NotHeldError extends Error {
+  override name = 'NotHeldError'
+
+  constructor() {
+    super('what was to be deleted may be wanted again; it is left for the next sweep')
+  }
 }
 
 export const listedAtOnce = 1000

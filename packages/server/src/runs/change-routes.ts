@@ -4,7 +4,7 @@ import type { Actor } from '../operations/actor.ts'
 import type { Call, Handlers } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
 import type { Principal } from '../operations/principal.ts'
-import { type Db, isDatabaseAway, type Tx } from '../platform/database.ts'
+import { type Db, isPassing, type Tx } from '../platform/database.ts'
 import { cancelRun } from './cancel.ts'
 import { confirmLaunch, findRunnable, type Launcher, prepareLaunch } from './launch.ts'
 import { resumeRun } from './resume.ts'
@@ -91,7 +91,7 @@ export function launcherOf({ workspaceId, userId, apiKeyId, oauthGrantId }: Acto
 
 /** A failure that is ours comes with the little that can be told about it. */
 export function launchFailed(error: unknown): unknown {
-  if (error instanceof ApiError || isDatabaseAway(error)) return error
+  if (error instanceof ApiError || isPassing(error)) return error
   const details = { cause: { message: 'The run could not be recorded; nothing was started' } }
   return new ApiError('INTERNAL_ERROR', { cause: error, details })
 }

@@ -1,5 +1,5 @@
 import { type RunError, type RunStatus, type StepRecord, snapshotOf, stepsOf } from '../graph/graph.ts'
-import { isDatabaseAway } from '../platform/database.ts'
+import { isPassing } from '../platform/database.ts'
 import { findReadRun, listSmallRuns, type ReadRow } from './read-store.ts'
 import type { RunParts } from './run-parts.ts'
 
@@ -61,7 +61,7 @@ async function hydrate(parts: ReadParts, row: ReadRow, view: RunView) {
     const workflow = await parts.definitions.find(row)
     if (workflow) return { snapshot: snapshotOf(workflow, view), steps: stepsOf(view.records) }
   } catch (error) {
-    if (isDatabaseAway(error)) throw error
+    if (isPassing(error)) throw error
     parts.logger.error({ err: error, run: row.run_id }, 'the steps of a run cannot be read')
   }
   const { launchedAt: timestamp, inputs: input, records: _records, ...end } = view
