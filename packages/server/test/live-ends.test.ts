@@ -9,6 +9,7 @@ import { openSocket, openUnread, socketUrl, tryUpgrade } from '../../../test/sup
 import { serveSockets } from '../src/http/socket.ts'
 import { createDatabase, type House, nowhere, openHouse } from './support/house.ts'
 
+const stale = { type: 'cache-invalidate', keys: ['skills'], ids: [] } as const
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 let databaseUrl: string
@@ -107,7 +108,7 @@ test('the word is heard again after the connection to Redis was cut', async () =
   await one.deps.redis.attempt((redis) => redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub'))
   await until(() => !two.deps.redis.hearing, 2000)
   await until(() => one.deps.redis.hearing && two.deps.redis.hearing, 3000)
-  one.bus.publish({ type: 'cache-invalidate', workspaceId: person.workspaceId })
+  one.bus.publish({ ...stale, workspaceId: person.workspaceId })
   await until(() => socket.heard.length === 1, 1000)
   await one.call('DELETE', `/api/v1/keys/${key.id}`, { token: person.token })
   expect((await socket.closed).code).toBe(4001)
@@ -152,7 +153,7 @@ test('readers that stall are dropped with little kept for them, and others hear 
   const filling = 'x'.repeat(16 * 1024)
   let published = 0
   while (((await dropped(one)).stalled ?? 0) < stalledCount && published < 2000) {
-    one.bus.publish({ type: 'cache-invalidate', workspaceId: person.workspaceId, filling })
+    one.bus.publish({ ...stale, workspaceId: person.workspaceId, filling })
     published++
     await new Promise(setImmediate)
     if (published % 25 === 0) collectGarbage()

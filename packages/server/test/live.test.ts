@@ -24,12 +24,21 @@ beforeAll(async () => {
 
 afterAll(() => Promise.all([one.close(), two.close()]))
 
+const stale = { type: 'cache-invalidate', keys: ['skills'], ids: [] } as const
+const started = {
+  type: 'execution-started',
+  executionId: 'e1',
+  skillSlug: 's',
+  status: 'working',
+} as const
+const approval = { approvalId: 'a', kind: 'workflow' }
+
 /** Waits for a mark that is published last, so that all before it has arrived or never will. */
 let marks = 0
 type Heard = { mark?: number; name?: string }
 async function heardBy(house: House, workspaceId: string, ...sockets: { heard: Heard[] }[]) {
   const mark = ++marks
-  house.bus.publish({ type: 'cache-invalidate', workspaceId, mark })
+  house.bus.publish({ ...stale, workspaceId, mark })
   await until(() => sockets.every(({ heard }) => heard.some((event) => event.mark === mark)), 2000)
   return sockets.map(({ heard }) => heard.filter((event) => event.mark === undefined))
 }
@@ -55,15 +64,14 @@ test('an event reaches the sockets of both processes once, as a bare object', as
     openSocket(await socketUrl(two, { token: person.token })),
   ])
   const { workspaceId } = person
-  one.bus.publish({ type: 'execution-started', workspaceId, executionId: 'e1', id: 'mine', at: 'never' })
+  one.bus.publish({ ...started, workspaceId, id: 'mine', at: 'never' })
   for (const heard of await heardBy(one, workspaceId, ...sockets)) {
     expect(heard).toEqual([
       {
-        type: 'execution-started',
+        ...started,
         id: expect.stringMatching(/^[0-9a-f-]{36}$/),
         workspaceId,
         at: expect.stringMatching(/^\d{4}-.*Z$/),
-        executionId: 'e1',
       },
     ])
   }
@@ -88,9 +96,10 @@ test('workspaces and persons are apart; only approvals follow a person, and come
     openSocket(await socketUrl(one, { token: mate.token, headers: inTeam })),
   ])
   const { userId } = person
-  one.bus.publish({ type: 'approval-requested', workspaceId: team, name: 'asked' }, { userId })
-  one.bus.publish({ type: 'execution-started', workspaceId: team, name: 'run' }, { userId })
-  two.bus.publish({ type: 'approval-resolved', workspaceId: person.workspaceId, name: 'own' }, { userId })
+  one.bus.publish({ type: 'approval-requested', ...approval, workspaceId: team, name: 'asked' }, { userId })
+  one.bus.publish({ ...started, workspaceId: team, name: 'run' }, { userId })
+  const resolved = { type: 'approval-resolved', ...approval, status: 'granted' } as const
+  two.bus.publish({ ...resolved, workspaceId: person.workspaceId, name: 'own' }, { userId })
   const names = (lists: Heard[][]) => lists.map((list) => list.map(({ name }) => name).sort())
   // The marks come from both processes, because each has an order of its own.
   const inOwn = [await heardBy(one, person.workspaceId, own, ownKey)]
@@ -193,7 +202,7 @@ test('a wait ends with a wake-up from any process, with its time, and with its s
 test('without Redis a process tells its own sockets, once, and wakes its own waits', async () => {
   const alone = await openHouse({ DATABASE_URL: databaseUrl, REDIS_URL: `redis://${nowhere}` })
   const opened = await openSocket(await socketUrl(alone, { key: key.secret }))
-  alone.bus.publish({ type: 'cache-invalidate', workspaceId: person.workspaceId, name: 'local' })
+  alone.bus.publish({ ...stale, workspaceId: person.workspaceId, name: 'local' })
   const [heard] = await heardBy(alone, person.workspaceId, opened)
   expect(heard).toHaveLength(1)
   const waiting = alone.bus.wait('c', new AbortController().signal, 5000)
