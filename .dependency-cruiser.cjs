@@ -9,6 +9,7 @@ const features = [
   'billing',
   'bus',
   'sockets',
+  'streams',
   'keys',
   'sessions',
   'passkeys',
@@ -131,6 +132,13 @@ module.exports = {
       severity: 'error',
       from: { path: `${server}/(keys|sessions|oauth)/` },
       to: { path: `${server}/platform/expiring-cache\\.ts$` },
+    },
+    {
+      name: 'sockets-for-the-api',
+      comment: 'What only says or awaits something takes a Bus; what is held open goes through streams/',
+      severity: 'error',
+      from: { path: server, pathNot: `${server}/(sockets/|streams/|app\\.ts$|features\\.ts$)` },
+      to: { path: `${server}/sockets/` },
     },
     {
       name: 'routes-are-for-the-app',

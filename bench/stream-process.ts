@@ -2,13 +2,14 @@ import type { AddressInfo } from 'node:net'
 import { Bus } from '../packages/server/src/bus/bus.ts'
 import { openDeps } from '../packages/server/src/deps.ts'
 import { executionStreamHandlers } from '../packages/server/src/executions/routes.ts'
-import { EventStreams } from '../packages/server/src/executions/stream.ts'
+import { ExecutionStreams } from '../packages/server/src/executions/stream.ts'
 import { createServer } from '../packages/server/src/http/server.ts'
 import { toOperations } from '../packages/server/src/operations/perform.ts'
 import { readConfig } from '../packages/server/src/platform/config.ts'
 import { createLogger } from '../packages/server/src/platform/logger.ts'
 import { findLiveSessions } from '../packages/server/src/sessions/sessions.ts'
 import { Sockets } from '../packages/server/src/sockets/sockets.ts'
+import { Streams } from '../packages/server/src/streams/streams.ts'
 import { cpuMicros, memoryNow } from './event-parts.ts'
 import { sayReady } from './program.ts'
 
@@ -26,7 +27,9 @@ const server = createServer({
   socketDoor: sockets.door,
   authenticators: { key: nobody, session: nobody, oauth: nobody, enterWorkspace: nobody },
   grants: {} as never,
-  operations: toOperations(executionStreamHandlers(new EventStreams(deps, sockets))),
+  operations: toOperations(
+    executionStreamHandlers(new ExecutionStreams(deps, new Streams({ ...deps, sockets }))),
+  ),
 })
 await deps.redis.settle()
 await server.listen({ host: '127.0.0.1', port: 0, backlog: 4096 })

@@ -8,7 +8,7 @@ import type { Deps } from './deps.ts'
 import {
   deleteOldAttachments,
   deleteOldEventPartitions,
-  EventStreams,
+  ExecutionStreams,
   insertEventPartitions,
 } from './executions/executions.ts'
 import { executionStreamHandlers } from './executions/routes.ts'
@@ -23,11 +23,12 @@ import { authorizationServer, deleteEndedRecords, findLiveGrants } from './oauth
 import { createPerform, type Perform, toOperations } from './operations/perform.ts'
 import { deletePasskeyLeftovers } from './passkeys/passkeys.ts'
 import type { Sweep, Tending } from './platform/sweep.ts'
-import { runStreams } from './runs/routes.ts'
+import { runStreamHandlers } from './runs/routes.ts'
 import { runTending } from './runs/runs.ts'
 import { deleteEndedSessions, findLiveSessions } from './sessions/sessions.ts'
 import { deleteLapsedFetches } from './skills/skills.ts'
 import { deleteUsedAddresses, Sockets } from './sockets/sockets.ts'
+import { Streams } from './streams/streams.ts'
 
 /** Puts the API together. */
 export function createApp(deps: Deps): {
@@ -43,13 +44,12 @@ export function createApp(deps: Deps): {
   const bus = new Bus(deps)
   const sockets = createSockets(deps, bus, checks)
   const { executions, runs, routes } = bindFeatures(deps, checks, bus)
-  const executionStreams = new EventStreams(deps, sockets)
-  const streamsOfRuns = runStreams({ ...runs, sockets, stopping: deps.stopping })
+  const streams = new Streams({ ...deps, sockets })
   const grants = createGrants(deps)
   const operations = toOperations([
     ...routes,
-    ...executionStreamHandlers(executionStreams),
-    ...streamsOfRuns.routes,
+    ...executionStreamHandlers(new ExecutionStreams(deps, streams)),
+    ...runStreamHandlers(runs, streams),
   ])
   const { keys, sessions, oauth } = checks
   const authenticators: Authenticators = {
@@ -65,7 +65,7 @@ export function createApp(deps: Deps): {
     grants,
     operations,
     rawRoutes: authorizationServer(deps, oauth),
-    closing: [() => executionStreams.close(), () => streamsOfRuns.close()],
+    closing: [() => streams.close()],
   })
   const { db } = deps.database
   const missSeconds = deps.config.limits.codeMisses.windowSeconds

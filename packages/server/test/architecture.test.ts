@@ -75,10 +75,11 @@ const planted: [rule: string, file: string, line: string][] = [
   ['lru-cache-for-what-is-compiled', 'keys/keys.ts', "import 'lru-cache'"],
   ['restate-in-engine', 'keys/keys.ts', "import '@restatedev/restate-sdk'"],
   ['platform-is-below', 'platform/clock.ts', "import '../operations/errors.ts'"],
-  ['operations-know-no-transport', 'operations/page.ts', "import '../http/sse.ts'"],
+  ['operations-know-no-transport', 'operations/page.ts', "import '../http/tokens.ts'"],
   ['fastify-in-http', 'operations/errors.ts', "import 'fastify'"],
   ['workers-have-no-server', 'executions/routes.ts', "import '../http/server.ts'"],
-  ['http-knows-no-feature', 'http/sse.ts', "import '../keys/keys.ts'"],
+  ['http-knows-no-feature', 'http/socket.ts', "import '../keys/keys.ts'"],
+  ['sockets-for-the-api', 'runs/runs.ts', "import '../sockets/sockets.ts'"],
   ['framework-stays-in-http', 'keys/keys.ts', "import '../http/server.ts'"],
 ]
 

@@ -15,7 +15,7 @@ import { type Due, lockDue } from './tend-store.ts'
 export { deleteOldEventPartitions, insertEventPartitions } from './event-store.ts'
 export { listWorkingOfKey } from './list-store.ts'
 export { readStepExecution } from './step-execution.ts'
-export { EventStreams } from './stream.ts'
+export { ExecutionStreams } from './stream.ts'
 export { deleteOldAttachments } from './tend-store.ts'
 
 /** What changes of executions work with, in an API process and in a worker alike. */

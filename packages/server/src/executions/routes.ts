@@ -14,7 +14,7 @@ import { cancel, type ExecutionParts, follow } from './executions.ts'
 import { type Changed, startExecution, toWish } from './lifecycle.ts'
 import { ended, postInterrupt, postMessages, readPost } from './post-events.ts'
 import * as store from './store.ts'
-import { type EventStreams, streamUrl } from './stream.ts'
+import { type ExecutionStreams, streamUrl } from './stream.ts'
 
 const defaultPage = 10
 const connectorBytes = 16_384
@@ -24,7 +24,7 @@ const noConnectors = {
   message: 'Connectors are not available here yet; the run goes on without one',
 }
 
-export function executionStreamHandlers(streams: EventStreams) {
+export function executionStreamHandlers(streams: ExecutionStreams) {
   return bindRoutes(executionStreamRoutes, {
     streamExecution: (call) => streams.open(call.principal, call),
     streamExecutionDirectly: (call) => streams.open(call.principal, call),

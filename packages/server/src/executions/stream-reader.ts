@@ -1,4 +1,4 @@
-import type { EventStream } from '../http/sse.ts'
+import type { EventStream } from '../streams/streams.ts'
 import type { DeltaNews, EventNews } from './event-frames.ts'
 
 /** Consecutive events. */

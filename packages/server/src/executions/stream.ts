@@ -1,113 +1,56 @@
 import { executionStreamRoutes, streamUrlLifetimeMs } from '@guildhall/contract'
 import type { Deps } from '../deps.ts'
-import { type EventStream, EventStreamHolder } from '../http/sse.ts'
 import type { EventsAnswer } from '../operations/answer.ts'
 import type { Call } from '../operations/bind.ts'
 import { ApiError } from '../operations/errors.ts'
-import { type Bearer, signNote } from '../operations/signed-url.ts'
-import type { Config } from '../platform/config.ts'
+import type { Bearer } from '../operations/signed-url.ts'
 import { ExpiringCache } from '../platform/expiring-cache.ts'
 import { gather } from '../platform/gather.ts'
-import type { Sockets } from '../sockets/sockets.ts'
+import { type Streams, signedStreamUrl } from '../streams/streams.ts'
 import { listRowIds } from './event-store.ts'
-import { Reader } from './stream-reader.ts'
 import { Rooms } from './stream-rooms.ts'
 
 type StreamCall = Pick<Call<typeof streamExecution>, 'params' | 'query' | 'lastEventId'>
 
-type Parts = Pick<Deps, 'config' | 'database' | 'logger' | 'metrics' | 'redis' | 'stopping'>
+type Parts = Pick<Deps, 'database' | 'logger' | 'redis'>
 
 const rememberedMs = 10 * 60_000
 const { streamExecution } = executionStreamRoutes
 
-/** An address that opens an execution's stream, for a minute and as long as the credential is good. */
+/** An address that opens an execution's stream. */
 export function streamUrl(
-  config: Pick<Config, 'streamUrl' | 'signingKeys'>,
+  config: Parameters<typeof signedStreamUrl>[0],
   bearer: Bearer,
   executionId: string,
 ): string {
-  const audience = streamExecution.signedFor.replace('{executionId}', executionId)
-  const token = signNote(config.signingKeys, audience, bearer, {
+  return signedStreamUrl(config, bearer, {
+    path: streamExecution.path.replace(':executionId', encodeURIComponent(executionId)),
+    audience: streamExecution.signedFor.replace('{executionId}', executionId),
     lifetimeMs: streamUrlLifetimeMs,
-    now: Date.now(),
   })
-  const path = streamExecution.path.replace(':executionId', encodeURIComponent(executionId))
-  return `${config.streamUrl}${path}?token=${token}`
 }
 
 /**
- * The streams of this process. A reader is given the log from where it was, then what is written while it
- * listens, and the end after the last event. It is sent away when its credential ends.
+ * The streams of executions. A reader is given the log from where it was, then what is written while it listens, and the
+ * end after the last event.
  */
-export class EventStreams {
-  readonly #parts: Parts
-  readonly #sockets: Sockets
-  readonly #holder: EventStreamHolder
+export class ExecutionStreams {
+  readonly #streams: Streams
   readonly #rooms: Rooms
   readonly #rowIds = new ExpiringCache<number>(20_000)
   readonly #lookUp: (named: { workspaceId: string; executionId: string }) => Promise<number | undefined>
 
-  constructor(parts: Parts, sockets: Sockets, options: { beatEveryMs?: number } = {}) {
-    this.#parts = parts
-    this.#sockets = sockets
-    this.#holder = new EventStreamHolder(parts.metrics, options)
+  constructor(parts: Parts, streams: Streams) {
+    this.#streams = streams
     this.#rooms = new Rooms(parts)
     this.#lookUp = gather((named) => listRowIds(parts.database, named))
   }
 
-  /** Ends them all in good order. */
-  close(): Promise<void> {
-    return this.#holder.close()
-  }
-
   async open(bearer: Bearer, call: StreamCall): Promise<EventsAnswer> {
-    const after = readPosition(call)
-    if (this.#holder.closing || this.#parts.stopping.aborted) {
-      throw new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
-    }
-    await this.#holder.turn()
-    const { kind, credentialId, userId, workspaceId } = bearer
-    const id = await this.#findRowId(workspaceId, call.params.executionId)
+    const wish = { after: readPosition(call), deltas: call.query.deltas === '1' }
+    const id = await this.#findRowId(bearer.workspaceId, call.params.executionId)
     if (id === undefined) throw new ApiError('NOT_FOUND')
-    let isOver = false
-    let stream: EventStream | undefined
-    const held = await this.#sockets.holdStream({ kind, credentialId, userId, workspaceId }, () => {
-      isOver = true
-      stream?.end()
-    })
-    if (!held) throw refusal()
-    const seat = this.#rooms.enter(id)
-    const leave = () => {
-      held.release()
-      seat.leave()
-    }
-    const reach = await seat.reach().catch((error: unknown) => {
-      leave()
-      throw error
-    })
-    if (!reach) {
-      leave()
-      throw new ApiError('NOT_FOUND')
-    }
-    return {
-      abandon: leave,
-      open: (connection) => {
-        if (isOver) {
-          leave()
-          throw refusal()
-        }
-        stream = this.#holder.open(connection, leave)
-        if (reach.ended && after >= reach.last) return stream.end()
-        const reader = new Reader({
-          stream,
-          readPage: (from, most) => this.#rooms.readPage(id, from, most),
-          deltas: call.query.deltas === '1',
-          // Who claims to have seen more than there is would otherwise wait for ever.
-          after: Math.min(after, reach.last),
-        })
-        seat.take(reader, reach.last)
-      },
-    }
+    return this.#streams.open(bearer, () => this.#rooms.enter(id, wish))
   }
 
   /** Which row an execution has never changes, so who comes back costs no look at it. */
@@ -133,8 +76,4 @@ function readPosition({ query, lastEventId }: StreamCall): number {
       })
     }),
   )
-}
-
-function refusal(): ApiError {
-  return new ApiError('UNAUTHORIZED', { message: 'The credential behind this stream has ended' })
 }

@@ -4,7 +4,7 @@ import { readHandlers, readRoutes } from './read-routes.ts'
 import { rerunHandlers, rerunRoutes } from './rerun-routes.ts'
 import type { RunParts } from './run-parts.ts'
 
-export { runStreams } from './read-stream.ts'
+export { runStreamHandlers } from './read-stream.ts'
 
 export function runHandlers(parts: RunParts) {
   return [

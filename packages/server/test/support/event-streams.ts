@@ -12,10 +12,11 @@ import {
   publishEvents,
 } from '../../src/executions/event-log.ts'
 import { executionStreamHandlers } from '../../src/executions/routes.ts'
-import { EventStreams, streamUrl } from '../../src/executions/stream.ts'
+import { ExecutionStreams, streamUrl } from '../../src/executions/stream.ts'
 import { createServer } from '../../src/http/server.ts'
 import { toOperations } from '../../src/operations/perform.ts'
 import type { Bearer } from '../../src/operations/signed-url.ts'
+import { Streams } from '../../src/streams/streams.ts'
 import type { House } from './house.ts'
 
 export interface ExecutionRow {
@@ -67,14 +68,14 @@ export type Executions = Awaited<ReturnType<typeof openExecutions>>
 
 /** A server that has nothing but streams, in the given house's process. */
 export async function openStreamServer(house: House, options: { beatEveryMs?: number } = {}) {
-  const streams = new EventStreams(house.deps, house.sockets, options)
+  const streams = new Streams({ ...house.deps, sockets: house.sockets }, options)
   const nobody = () => Promise.reject(new Error('no credential is read here'))
   const server = createServer({
     deps: house.deps,
     socketDoor: house.sockets.door,
     authenticators: { key: nobody, session: nobody, oauth: nobody, enterWorkspace: nobody },
     grants: {} as never,
-    operations: toOperations(executionStreamHandlers(streams)),
+    operations: toOperations(executionStreamHandlers(new ExecutionStreams(house.deps, streams))),
     closing: [() => streams.close()],
   })
   await server.listen({ host: '127.0.0.1', port: 0 })
