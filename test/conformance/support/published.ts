@@ -16,14 +16,14 @@ interface Schema {
 }
 
 interface Operation {
-  security?: unknown[]
+  security?: object[]
   parameters?: { name: string; in: string }[]
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>
 }
 
 interface Document {
   paths: Record<string, Record<string, Operation>>
-  security: unknown[]
+  security: object[]
 }
 
 /** With what stands at each reference in its place. */
@@ -61,7 +61,8 @@ export async function publishedRoutes(): Promise<PublishedRoute[]> {
     Object.entries(operations).map(([method, operation]) => ({
       method: method.toUpperCase(),
       path,
-      isPublic: (operation.security ?? security).length === 0,
+      // A token of the configuration is no credential of a caller's.
+      isPublic: (operation.security ?? security).every((scheme) => 'operatorToken' in scheme),
       pathParameters: (operation.parameters ?? [])
         .filter((parameter) => parameter.in === 'path')
         .map((parameter) => parameter.name),
