@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import type { SpawnedStack } from '../../stack/client.ts'
 
 type Engine = Pick<SpawnedStack, 'restateAdminUrl'>
@@ -30,12 +31,27 @@ export function listOpenCalls(engine: Engine): Promise<OpenCall[]> {
   )
 }
 
+const engineComesBackWithinMs = 30_000
+
 async function query<T>({ restateAdminUrl }: Engine, text: string): Promise<T[]> {
-  const response = await fetch(`${restateAdminUrl}/query`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json' },
-    body: JSON.stringify({ query: text }),
-  })
+  const ask = () =>
+    fetch(`${restateAdminUrl}/query`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify({ query: text }),
+    })
+  // It may have been the last to be killed, and be on its way back.
+  let response: Response | undefined
+  const end = performance.now() + engineComesBackWithinMs
+  while (!response?.ok) {
+    response = await ask().catch((error: unknown) => {
+      if (performance.now() > end) throw error
+      return undefined
+    })
+    if (response?.ok) break
+    if (performance.now() > end) throw new Error(`the engine answers ${response?.status}`)
+    await setTimeout(250)
+  }
   const { rows } = (await response.json()) as { rows: T[] }
   return rows
 }

@@ -55,9 +55,9 @@ async function placesTaken(): Promise<number> {
 const isSuspended = async (id: string) => (await runs.get(id)).body.run.status === 'suspended'
 const areAll = async (ids: readonly string[]) => (await Promise.all(ids.map(isSuspended))).every(Boolean)
 
-/** Its connections go to the workers in turn, so that after a few restarts it does not wait for the one that is frozen. */
+/** Its connections go to the workers in turn, so that after some restarts it does not wait for the one that is frozen. */
 async function restartEngineUntil(isSo: () => Promise<boolean>): Promise<void> {
-  for (let restarts = 0; restarts < 6; restarts++) {
+  for (let restarts = 0; restarts < 12; restarts++) {
     process.kill(pidsOf(stack.dir).restate, 'SIGKILL')
     const isDone = await until(isSo, 8000).then(
       () => true,
@@ -69,7 +69,7 @@ async function restartEngineUntil(isSo: () => Promise<boolean>): Promise<void> {
 }
 
 test('a worker that stood still in its steps while the engine restarted takes no place when it goes on', {
-  timeout: 120_000,
+  timeout: 200_000,
 }, async () => {
   const ids = await Promise.all(Array.from({ length: wantedRuns }, () => runs.start('ask')))
   await until(() => readCalls(countFile()).length === wantedRuns, 20_000)

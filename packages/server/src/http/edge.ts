@@ -132,11 +132,13 @@ async function identify(
   request: FastifyRequest,
 ): Promise<Caller | ApiError> {
   try {
+    // What has no windows (metrics) needs no database either, and is wanted most while it is away.
+    if (!deps.database.available && route?.limits.length !== 0)
+      return new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
     if (route?.audience === 'operator') {
       requireOperator(deps.config, route, request.headers)
       return {}
     }
-    if (!deps.database.available) return new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
     if (!route || route.audience === 'public') return {}
     if (route.audience === 'signed') {
       const bearer = requireSignature(deps.config, route, addressOf(request))
