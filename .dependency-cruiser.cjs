@@ -53,7 +53,7 @@ const direction = features.slice(0, -1).map((feature, index) => ({
 
 const doors = features.map((feature) => ({
   name: `door-${feature}`,
-  comment: `From outside, ${feature}/ is entered through ${feature}.ts; its routes are for app.ts alone, its runner and what it tends for app.ts and work.ts`,
+  comment: `From outside, ${feature}/ is entered through ${feature}.ts; its routes are for features.ts and app.ts, its runner and what it tends for app.ts and work.ts`,
   severity: 'error',
   from: { path: server, pathNot: `${server}/${feature}/` },
   to: {

@@ -72,10 +72,12 @@ export interface AdmittedCall extends Input {
   readonly origin: Origin | undefined
   readonly signal: AbortSignal
   /** Asks again, after a while, what admitted this; left out by who answers for its caller. */
-  confirm?(): Promise<void>
+  readonly confirm?: () => Promise<void>
   /** Told the names of fields that were sent and that nobody knows, whatever the answer is. */
   onIgnored?(names: string): void
 }
+
+const answeredFor = async () => {}
 
 /**
  * Validates and runs the handler. What changes something has spent its grants by then, in its own transaction; what only
@@ -99,7 +101,7 @@ export async function execute(operation: Operation, asked: AdmittedCall): Promis
     upload,
     repeatable: route.creates ? readRepeatable(route, asked) : undefined,
     deps,
-    confirm: async () => asked.confirm?.(),
+    confirm: asked.confirm ?? answeredFor,
     get authority() {
       return access?.authority ?? noGrants
     },
@@ -164,7 +166,7 @@ export function createPerform(options: {
     const began = performance.now()
     let status = 200
     try {
-      const answer = await performAdmitted(deps, grants, operation, call)
+      const answer = await admitAndExecute(deps, grants, operation, call)
       if (answer.kind === 'value') status = answer.status
       return answer
     } catch (error) {
@@ -184,7 +186,7 @@ export function createPerform(options: {
   }
 }
 
-async function performAdmitted(
+async function admitAndExecute(
   deps: Deps,
   grants: Grants,
   operation: Operation,

@@ -1,25 +1,9 @@
 import { expect, test } from 'vitest'
-import { compileDefinition, defaultRunLimits, type Launch, runGraph } from '../../src/graph/graph.ts'
+import { defaultRunLimits, type Launch, runGraph } from '../../src/graph/graph.ts'
+import { compile, define, many, mapped, of, step, workspaceId } from './definitions.ts'
 import { Journal, memoryDurable } from './memory-durable.ts'
 
 /* Definitions whose values grow as they run. Each is stopped before what it makes is large. */
-const workspaceId = '7d9f2c1e-4b1a-4c55-9f0e-3a6b8c2d1e00'
-const step = (id: unknown) => ({ type: 'tool', id, toolId: 'echo' })
-const define = (change: object) => ({
-  id: 'x',
-  inputSchema: {},
-  outputSchema: {},
-  graph: [step('a')],
-  ...change,
-})
-const references = { findTool: () => ({}), hasAgent: () => true }
-const compile = (source: unknown) => compileDefinition(source, { workspaceId, references })
-const mapped = (config: unknown) =>
-  define({ graph: [{ type: 'mapping', id: 'm', mapConfig: JSON.stringify(config) }] })
-/** A reference of the language. */
-const of = (reference: string) => `$\{${reference}}`
-const many = <T>(count: number, make: (n: number) => T) => Array.from({ length: count }, (_, n) => make(n))
-
 const launch: Launch = {
   runId: 'run',
   inputs: { text: 'x'.repeat(90_000), list: many(500, (n) => n) },

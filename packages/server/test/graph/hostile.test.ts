@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
-import { checkInputs, compileDefinition, type IssueCode } from '../../src/graph/graph.ts'
+import { checkInputs, type IssueCode } from '../../src/graph/graph.ts'
+import { compile, define, many, mapped, of, step } from './definitions.ts'
 
 /*
  * Definitions and inputs made to hurt. Each must be refused or bounded, and none may hold up the process for more than
@@ -33,25 +34,9 @@ afterAll(() => {
   )
 })
 
-const workspaceId = '7d9f2c1e-4b1a-4c55-9f0e-3a6b8c2d1e00'
-const step = (id: unknown) => ({ type: 'tool', id, toolId: 'echo' })
-const define = (change: object) => ({
-  id: 'x',
-  inputSchema: {},
-  outputSchema: {},
-  graph: [step('a')],
-  ...change,
-})
-const references = { findTool: () => ({}), hasAgent: () => true }
-const compile = (source: unknown) => compileDefinition(source, { workspaceId, references })
 const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth)
-const mapped = (config: unknown) =>
-  define({ graph: [{ type: 'mapping', id: 'm', mapConfig: JSON.stringify(config) }] })
 const chained = (count: number, link: (n: number) => object) =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`d${n}`, link(n)]))
-/** A reference of the language. */
-const of = (reference: string) => `$\{${reference}}`
-const many = <T>(count: number, make: (n: number) => T) => Array.from({ length: count }, (_, n) => make(n))
 
 const refused: [name: string, source: unknown, code: IssueCode][] = [
   ['a text over the size', `"${'x'.repeat(1_000_000)}"`, 'definition-too-large'],

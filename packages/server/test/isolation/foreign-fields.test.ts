@@ -92,7 +92,8 @@ async function collectIds(): Promise<Map<string, string>> {
       table !== 'activations',
   )
   // Under the name of the table whose own it is, as far as one value stands in several.
-  naming.sort((a, b) => Number(b.name === 'id') - Number(a.name === 'id'))
+  const isOwn = ({ table, name }: Column) => name === 'id' || table.endsWith(name.replace(/_id$/, 's'))
+  naming.sort((a, b) => Number(isOwn(b)) - Number(isOwn(a)))
   for (const { table, name } of naming) {
     const { rows } = await client.query(
       `select ${name}::text as id from ${table} where ${name} is not null order by 1 desc limit 1`,
