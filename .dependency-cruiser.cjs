@@ -1,38 +1,5 @@
-// The house rules of the code as errors. Order matters: a feature may import only the features before it.
-const features = [
-  'graph',
-  'idempotency',
-  'users',
-  'activity',
-  'workspaces',
-  'invitations',
-  'billing',
-  'bus',
-  'sockets',
-  'streams',
-  'keys',
-  'sessions',
-  'passkeys',
-  'activation',
-  'approvals',
-  'consent',
-  'oauth',
-  'artifacts',
-  'sources',
-  'catalog',
-  'skills',
-  'traces',
-  'models',
-  'loop',
-  'sandbox',
-  'executions',
-  'agents',
-  'tools',
-  'workflows',
-  'runs',
-  'profile',
-  'status',
-]
+// The house rules of the code as errors. The order of floors.json matters: each place may import only those before it.
+const floors = require('./packages/server/floors.json')
 const server = '^packages/server/src'
 
 const only = (name, comment, modules, places) => ({
@@ -43,24 +10,40 @@ const only = (name, comment, modules, places) => ({
   to: { path: modules.map((module) => `node_modules/${module}/`) },
 })
 
-const direction = features.slice(0, -1).map((feature, index) => ({
-  name: `direction-${feature}`,
-  comment: `${feature}/ may import only the features listed before it`,
-  severity: 'error',
-  from: { path: `${server}/${feature}/` },
-  to: { path: `${server}/(${features.slice(index + 1).join('|')})/` },
-}))
+/** Groups whose files stand in them directly are places too; the name of a place is that of its folder. */
+const places = Object.entries(floors).flatMap(([group, features]) => [
+  ...(['platform', 'operations', 'streams'].includes(group) ? [{ name: group, path: group }] : []),
+  ...features.map((name) => ({ name, path: `${group}/${name}` })),
+])
+const at = (name) => `${server}/${places.find((place) => place.name === name).path}`
+const below = (path) => places.filter((place) => place.path.startsWith(`${path}/`)).map((place) => place.path)
 
-const doors = features.map((feature) => ({
-  name: `door-${feature}`,
-  comment: `From outside, ${feature}/ is entered through ${feature}.ts; its routes are for features.ts and app.ts, its runner and what it tends for app.ts and work.ts`,
+const direction = places.slice(0, -1).map(({ name, path }, index) => ({
+  name: `direction-${name}`,
+  comment: `${path}/ may import only what floors.json lists before it`,
   severity: 'error',
-  from: { path: server, pathNot: `${server}/${feature}/` },
+  from: { path: `${server}/${path}/`, pathNot: below(path).map((each) => `${server}/${each}/`) },
   to: {
-    path: `${server}/${feature}/`,
-    pathNot: [`${server}/${feature}/${feature}\\.ts$`, `${server}/${feature}/(routes|runner|tend)\\.ts$`],
+    path: `${server}/(${places
+      .slice(index + 1)
+      .map((place) => place.path)
+      .join('|')})/`,
   },
 }))
+
+const openPlaces = ['platform', 'operations', 'http', 'engine']
+const doors = places
+  .filter(({ name }) => !openPlaces.includes(name))
+  .map(({ name, path }) => ({
+    name: `door-${name}`,
+    comment: `From outside, ${path}/ is entered through ${name}.ts; its routes are for features.ts, its runner for work.ts`,
+    severity: 'error',
+    from: { path: server, pathNot: `${server}/${path}/` },
+    to: {
+      path: `${server}/${path}/`,
+      pathNot: [`${server}/${path}/${name}\\.ts$`, `${server}/${path}/(routes|runner)\\.ts$`],
+    },
+  }))
 
 module.exports = {
   forbidden: [
@@ -95,64 +78,102 @@ module.exports = {
       to: { path: '^packages/contract/src/openapi/', reachable: true },
     },
     {
+      name: 'sdk-is-alone',
+      comment:
+        'Who installs it gets nothing else: what it needs of the contract is printed by scripts/sdk.ts',
+      severity: 'error',
+      from: { path: '^packages/sdk/src/', pathNot: '\\.test\\.ts$' },
+      to: { pathNot: ['^packages/sdk/src/', '^(node:)?[a-z/_]+$'] },
+    },
+    {
+      name: 'sdk-runs-anywhere',
+      comment: 'In browsers and workers too: parts of Node only below node/',
+      severity: 'error',
+      from: { path: '^packages/sdk/src/', pathNot: ['^packages/sdk/src/node/', '\\.test\\.ts$'] },
+      to: { dependencyTypes: ['core'] },
+    },
+    {
+      name: 'clients-know-no-contract',
+      comment: 'What clients need of it the SDK has; whoever imports both could not be installed apart',
+      severity: 'error',
+      from: { path: '^packages/(sdk|cli|web)/', pathNot: '\\.test\\.ts$' },
+      to: { path: '^packages/(contract|server)/' },
+    },
+    {
+      name: 'app-speaks-by-the-sdk',
+      comment: 'Of the repository the app knows the SDK and nothing else',
+      severity: 'error',
+      from: { path: '^packages/web/src/' },
+      to: { path: '^(packages/(?!web/|sdk/)|stack/|test/|bench/|scripts/)' },
+    },
+    {
+      name: 'app-parts-are-below',
+      comment: 'Parts are put together in screens; what asks the server knows neither',
+      severity: 'error',
+      from: { path: '^packages/web/src/parts/' },
+      to: { path: '^packages/web/src/(screens/|routes\\.tsx|main\\.tsx)' },
+    },
+    {
+      name: 'app-api-is-below',
+      severity: 'error',
+      from: { path: '^packages/web/src/api/' },
+      to: { path: '^packages/web/src/(screens|parts)/' },
+    },
+    {
+      name: 'passkeys-in-one-place',
+      comment: 'Loaded when a passkey is wanted and not before',
+      severity: 'error',
+      from: { path: '^packages/web/src/', pathNot: '^packages/web/src/screens/passkey[^/]*$' },
+      to: { path: 'node_modules/@simplewebauthn/' },
+    },
+    {
       name: 'sources-import-no-tests',
       severity: 'error',
       from: { path: '^packages/[^/]+/src', pathNot: '\\.test\\.ts$' },
       to: { path: '^(packages/[^/]+/test|stack/|test/|bench/|scripts/)' },
     },
     {
-      name: 'platform-is-below',
+      name: 'programs-are-above',
+      comment:
+        'What is put together in the programs is handed down; a place knows deps.ts and no other of them',
       severity: 'error',
-      from: { path: `${server}/platform/` },
-      to: { path: `${server}/(?!platform/)` },
+      from: { path: `${server}/.+/` },
+      to: { path: `${server}/[^/]+\\.ts$` },
     },
     {
       name: 'engine-is-below',
       comment: 'The language of workflows is pure; everything else the engine has done is handed to it',
       severity: 'error',
-      from: { path: `${server}/engine/` },
-      to: { path: `${server}/(?!platform/|engine/|graph/graph\\.ts)` },
-    },
-    {
-      name: 'operations-know-no-transport',
-      comment: 'What an operation is does not depend on who asks for it and how',
-      severity: 'error',
-      from: { path: `${server}/operations/` },
-      to: { path: `${server}/(?!platform/|operations/|engine/|deps\\.ts$)` },
-    },
-    {
-      name: 'http-knows-no-feature',
-      severity: 'error',
-      from: { path: `${server}/http/` },
-      to: { path: `${server}/(?!platform/|operations/|http/|engine/|deps\\.ts$)` },
+      from: { path: `${at('engine')}/` },
+      to: { path: `${server}/(?!platform/|machinery/engine/|machinery/graph/graph\\.ts)` },
     },
     {
       name: 'one-memory-of-credentials',
       comment: 'Keys, sessions and tokens are remembered in operations/credential-cache.ts alone',
       severity: 'error',
-      from: { path: `${server}/(keys|sessions|oauth)/` },
+      from: { path: [`${at('keys')}/`, `${at('sessions')}/`, `${at('oauth')}/`] },
       to: { path: `${server}/platform/expiring-cache\\.ts$` },
     },
     {
       name: 'sockets-for-the-api',
       comment: 'What only says or awaits something takes a Bus; what is held open goes through streams/',
       severity: 'error',
-      from: { path: server, pathNot: `${server}/(sockets/|streams/|app\\.ts$|features\\.ts$)` },
-      to: { path: `${server}/sockets/` },
+      from: { path: server, pathNot: `${server}/(transports/sockets/|streams/|app\\.ts$|features\\.ts$)` },
+      to: { path: `${at('sockets')}/` },
     },
     {
-      name: 'routes-are-for-the-app',
+      name: 'routes-are-for-features',
       severity: 'error',
-      from: { path: server, pathNot: `${server}/(app|features)\\.ts$` },
-      to: { path: `${server}/[^/]+/routes\\.ts$` },
+      from: { path: server, pathNot: `${server}/features\\.ts$` },
+      to: { path: `${server}/.+/routes\\.ts$` },
     },
     {
       name: 'framework-stays-in-http',
       comment: 'No framework object reaches a feature',
       severity: 'error',
-      from: { path: `${server}/(${features.join('|')})/` },
+      from: { path: server, pathNot: [`${at('http')}/`, `${server}/(app|main|start)\\.ts$`] },
       to: {
-        path: `${server}/http/(server|edge|error-handler|authenticate|observe|raw-routes)\\.ts$`,
+        path: `${at('http')}/(server|edge|error-handler|authenticate|observe|raw-routes)\\.ts$`,
       },
     },
     {
@@ -166,15 +187,19 @@ module.exports = {
       'authorization-server-in-oauth',
       'The authorization server only in oauth/',
       ['oidc-provider', '@types/oidc-provider'],
-      `${server}/oauth/`,
+      `${at('oauth')}/`,
     ),
-    only('ws-in-http', 'WebSockets only in http/', ['ws', '@types/ws'], `${server}/http/`),
-    only('fastify-in-http', 'Fastify only in http/', ['fastify', '@fastify/[^/]+'], `${server}/http/`),
+    only('ws-in-http', 'WebSockets only in http/', ['ws', '@types/ws'], `${at('http')}/`),
+    only('fastify-in-http', 'Fastify only in http/', ['fastify', '@fastify/[^/]+'], `${at('http')}/`),
     only(
       'drivers-in-platform-and-stores',
       'Database drivers only in platform/ and in stores',
       ['pg', 'kysely', 'ioredis'],
-      [`${server}/platform/`, `${server}/[^/]+/store\\.ts$`, `${server}/[^/]+/(event|tend)-store\\.ts$`],
+      [
+        `${server}/platform/`,
+        `${server}/.+/store\\.ts$`,
+        `${server}/.+/(address|event|freeze|reconcile|secret|client|fetch|handover|inbox|list|outbox|read|run|settings|step|touched|wait|version)-store\\.ts$`,
+      ],
     ),
     only(
       'storage-driver-in-platform',
@@ -186,35 +211,40 @@ module.exports = {
       'providers-in-models',
       'Model providers only in models/',
       ['ai', '@ai-sdk/[^/]+'],
-      `${server}/models/`,
+      `${at('models')}/`,
     ),
-    only('mime-in-executions', 'Kinds of files only in executions/', ['mime'], `${server}/executions/`),
     only(
-      'canonical-json-in-passkeys',
-      'What is signed only in passkeys/',
+      'mime-in-platform',
+      'What the name of a file says is known in platform/media-type.ts alone',
+      ['mime'],
+      `${server}/platform/media-type\\.ts$`,
+    ),
+    only(
+      'canonical-json-in-platform',
+      'How a value is written that is signed or hashed is known in platform/canonical.ts alone',
       ['canonicalize'],
-      `${server}/passkeys/`,
+      `${server}/platform/canonical\\.ts$`,
     ),
     only(
       'lru-cache-for-what-is-compiled',
       'It believes for ever what has no age: never for credentials',
       ['lru-cache'],
-      `${server}/(graph|runs)/`,
+      [`${at('graph')}/`, `${at('runs')}/`],
     ),
-    only('restate-in-engine', 'The Restate SDK only in engine/', ['@restatedev/[^/]+'], `${server}/engine/`),
+    only('restate-in-engine', 'The Restate SDK only in engine/', ['@restatedev/[^/]+'], `${at('engine')}/`),
     ...direction,
     ...doors,
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
-    // They are checked where they are installed.
-    exclude: { path: '^bench/peers/' },
+    // Peers are checked where they are installed; what is built from the sources is not looked at again.
+    exclude: { path: ['^bench/peers/', '^packages/[^/]+/dist'] },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['import', 'node', 'types', 'default'],
-      extensions: ['.ts', '.js', '.mjs', '.cjs', '.json'],
+      extensions: ['.ts', '.tsx', '.js', '.mjs', '.cjs', '.json'],
     },
   },
 }

@@ -1,5 +1,5 @@
 # One image for all three roles: the API (default), the worker (src/worker.ts) and the migration (src/migrate.ts).
-# There is no build step: Node runs the TypeScript sources by stripping their types.
+# The server has no build step: Node runs its TypeScript by stripping the types. The app that it serves is built.
 
 FROM node:24-bookworm-slim AS dependencies
 WORKDIR /app
@@ -8,6 +8,16 @@ COPY packages/contract/package.json packages/contract/
 COPY packages/server/package.json packages/server/
 # Optional packages are left out too: they bring a Node of their own, and the image has one.
 RUN npm ci --ignore-scripts --omit=dev --omit=optional
+
+FROM node:24-bookworm-slim AS app
+WORKDIR /app
+COPY package.json package-lock.json .npmrc tsconfig.base.json ./
+COPY packages/sdk/package.json packages/sdk/
+COPY packages/web/package.json packages/web/
+RUN npm ci --ignore-scripts --workspace packages/web
+COPY packages/sdk/src packages/sdk/src
+COPY packages/web packages/web
+RUN node packages/web/build.ts --check
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
@@ -24,6 +34,7 @@ COPY packages/contract/src packages/contract/src
 COPY packages/server/package.json packages/server/
 COPY packages/server/migrations packages/server/migrations
 COPY packages/server/src packages/server/src
+COPY --from=app /app/packages/web/dist packages/web/dist
 COPY catalog catalog
 # A new volume mounted here takes over the owner.
 RUN install -d -o node -g node -m 0750 /var/lib/guildhall/blobs

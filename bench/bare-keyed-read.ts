@@ -3,9 +3,9 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import { findBySecretStatement } from '../packages/server/src/keys/store.ts'
+import { findBySecretStatement } from '../packages/server/src/access/keys/secret-store.ts'
+import { findWorkspaceStatement } from '../packages/server/src/accounts/workspaces/store.ts'
 import { countInWindowsScript } from '../packages/server/src/platform/rate-window.ts'
-import { findWorkspaceStatement } from '../packages/server/src/workspaces/store.ts'
 import { sayReady } from './program.ts'
 
 /**

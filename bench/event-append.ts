@@ -1,7 +1,7 @@
 import pg from 'pg'
-import { appendEvents, type NewEvent } from '../packages/server/src/executions/event-log.ts'
 import { Database } from '../packages/server/src/platform/database.ts'
 import { createLogger } from '../packages/server/src/platform/logger.ts'
+import { appendEvents, type NewEvent } from '../packages/server/src/running/executions/event-log.ts'
 import { checkBar, insertExecutions, median, openParts, quantile } from './event-parts.ts'
 import { readNumbers } from './options.ts'
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { streamUrl } from '../packages/server/src/executions/stream.ts'
 import type { Bearer } from '../packages/server/src/operations/signed-url.ts'
 import { migrate } from '../packages/server/src/platform/migrate.ts'
 import { parseKeyRing } from '../packages/server/src/platform/secrets.ts'
+import { streamUrl } from '../packages/server/src/running/executions/stream.ts'
 import { makeFolder, removeFolder } from '../stack/folder.ts'
 import { startPostgres } from '../stack/postgres.ts'
 import { startRedis } from '../stack/redis.ts'
@@ -39,6 +39,7 @@ export async function openParts(): Promise<Parts> {
       KEY_PEPPERS: key(),
       SIGNING_KEYS: key(),
       ENCRYPTION_KEYS: key(),
+      RECEIPT_KEYS: key(),
       LIMITS: 'off',
       LOG_LEVEL: 'warn',
       STOP_GRACE_MS: '0',

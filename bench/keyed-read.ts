@@ -1,8 +1,7 @@
-import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { spawnStack } from '../stack/client.ts'
 import { figuresOnly, readNumbers } from './options.ts'
 import { type Program, startProgram } from './program.ts'
+import { load, summaryOf, type Target } from './wrk.ts'
 
 /**
  * An authenticated, rate-limited keyed read (GET /api/v1/workspaces with a key) against the same work written
@@ -13,13 +12,6 @@ const { rounds, seconds, connections } = readNumbers({ rounds: 5, seconds: 4, co
 const aimRatio = 0.8
 const requiredRatio = 0.65
 const requiredCpuRatio = 1.5
-
-interface Target {
-  name: string
-  url: string
-  pid: number
-  runs: { perSecond: number; p50: number; p99: number; cpuMicros: number }[]
-}
 
 const pepper = Buffer.from('bench-pepper-of-at-least-32-bytes').toString('base64url')
 const stack = await spawnStack(['--limits', 'off', '--env', `KEY_PEPPERS=1:${pepper}`])
@@ -32,14 +24,21 @@ try {
     REDIS_URL: redisUrl,
     PEPPER: pepper,
   })
+  const headers = { 'x-api-key': key }
   const targets: Target[] = [
-    { name: 'bare', url: `http://127.0.0.1:${bare.port}/`, pid: bare.child.pid ?? 0, runs: [] },
-    { name: 'guildhall', url: `${stack.baseUrl}/api/v1/workspaces`, pid: stack.pids.api[0] ?? 0, runs: [] },
+    { name: 'bare', url: `http://127.0.0.1:${bare.port}/`, pid: bare.child.pid ?? 0, headers, runs: [] },
+    {
+      name: 'guildhall',
+      url: `${stack.baseUrl}/api/v1/workspaces`,
+      pid: stack.pids.api[0] ?? 0,
+      headers,
+      runs: [],
+    },
   ]
-  await checkSameAnswer(targets, key)
-  for (const target of targets) await run(target, key, 2)
+  await checkSameAnswer(targets)
+  for (const target of targets) await load(target, 2, connections)
   for (let round = 0; round < rounds; round++) {
-    for (const target of targets) target.runs.push(await run(target, key, seconds))
+    for (const target of targets) target.runs.push(await load(target, seconds, connections))
   }
   report(targets)
 } finally {
@@ -63,67 +62,16 @@ async function makeKey(): Promise<string> {
 }
 
 /** A yardstick that does less than it says would flatter nobody but mislead everybody. */
-async function checkSameAnswer(targets: Target[], key: string): Promise<void> {
+async function checkSameAnswer(targets: Target[]): Promise<void> {
   const answers = await Promise.all(
-    targets.map(async ({ url }) => (await fetch(url, { headers: { 'x-api-key': key } })).json()),
+    targets.map(async ({ url, headers }) => (await fetch(url, { headers })).json()),
   )
   const [first, second] = answers.map((answer) => JSON.stringify(answer).replace(/"createdAt":"[^"]*"/, ''))
   if (first !== second) throw new Error(`the two do not answer the same: ${first} and ${second}`)
 }
 
-async function run(target: Target, key: string, seconds: number) {
-  const cpuBefore = cpuMillis(target.pid)
-  const args = [
-    '-t1',
-    `-c${connections}`,
-    `-d${seconds}s`,
-    '--latency',
-    '-H',
-    `x-api-key: ${key}`,
-    target.url,
-  ]
-  const printed = await new Promise<string>((resolve, reject) =>
-    execFile('wrk', args, (error, stdout) =>
-      error ? reject(new Error(`wrk is needed (apt-get install wrk): ${error.message}`)) : resolve(stdout),
-    ),
-  )
-  if (/Non-2xx|Socket errors/.test(printed))
-    throw new Error(`${target.name} did not answer well:\n${printed}`)
-  const requests = Number(/(\d+) requests in/.exec(printed)?.[1])
-  return {
-    perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(printed)?.[1]),
-    p50: milliseconds(/^\s+50%\s+(\S+)/m.exec(printed)?.[1]),
-    p99: milliseconds(/^\s+99%\s+(\S+)/m.exec(printed)?.[1]),
-    cpuMicros: ((cpuMillis(target.pid) - cpuBefore) * 1000) / requests,
-  }
-}
-
-/** User and system time of a process so far; the kernel counts in hundredths of a second. */
-function cpuMillis(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * 10
-}
-
-function milliseconds(text = ''): number {
-  const [, number, unit] = /([\d.]+)(us|ms|s)/.exec(text) ?? []
-  return Number(number) * (unit === 'us' ? 0.001 : unit === 'ms' ? 1 : 1000)
-}
-
-function median(numbers: number[]): number {
-  const sorted = numbers.toSorted((a, b) => a - b)
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
-}
-
 function report(targets: Target[]): void {
-  const summary = targets.map(({ name, runs }) => ({
-    name,
-    'req/s': Math.round(median(runs.map((each) => each.perSecond))),
-    'all rounds': runs.map((each) => Math.round(each.perSecond)).join(' '),
-    'p50 ms': median(runs.map((each) => each.p50)),
-    'p99 ms': median(runs.map((each) => each.p99)),
-    'Node µs/req': Math.round(median(runs.map((each) => each.cpuMicros))),
-  }))
+  const summary = targets.map(summaryOf)
   console.table(summary)
   const [yardstick, ours] = summary
   if (!yardstick || !ours) throw new Error('nothing was measured')

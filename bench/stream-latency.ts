@@ -1,7 +1,7 @@
-import { EventWriter } from '../packages/server/src/executions/event-writer.ts'
 import { Database } from '../packages/server/src/platform/database.ts'
 import { createLogger } from '../packages/server/src/platform/logger.ts'
 import { RedisLink } from '../packages/server/src/platform/redis.ts'
+import { EventWriter } from '../packages/server/src/running/executions/event-log.ts'
 import { addressOf, checkBar, cpuMicros, insertExecutions, openParts, quantile } from './event-parts.ts'
 import { readNumbers } from './options.ts'
 import { type Program, startProgram } from './program.ts'

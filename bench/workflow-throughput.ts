@@ -7,7 +7,7 @@ import { type Program, startProgram } from './program.ts'
 
 /**
  * Runs of a workflow of three tools, mapped in between, against the same three steps written by hand as a bare workflow
- * of the engine and of DBOS: one engine, one PostgreSQL, interleaved in one run. `carried` are runs that are recorded
+ * of the engine and of DBOS: one engine, one PostgreSQL, interleaved in one run. `driven` are runs that are recorded
  * already and handed to the engine directly, as the bare ones are; `launched` come through the API, each with its own
  * request; `dbos` are put into the queue of DBOS by clients that wait for what comes out.
  */
@@ -50,7 +50,7 @@ try {
   const token = await prepare()
   const layouts = {
     bare: runBare,
-    carried: runCarried,
+    driven: runDriven,
     launched: () => runLaunched(token),
     dbos: (round: string) => runPeer(peer, toPeer, round),
   }
@@ -121,7 +121,7 @@ function runBare(round: string): Promise<number> {
   return timed((n) => post(`${stack.restateIngressUrl}/BareLine/${round}-${n}/run`, { n }))
 }
 
-async function runCarried(round: string): Promise<number> {
+async function runDriven(round: string): Promise<number> {
   await database.query(
     `insert into workflow_runs (run_id, workspace_id, workflow_id, workflow_slug, definition_id, definition_checksum,
        user_id, source, status, inputs, advancing)
@@ -193,10 +193,10 @@ function report(perSecond: Record<string, number[]>): void {
     )
   }
   if (refused > 0) console.log(`${refused} launches were answered 503 and repeated`)
-  const ratio = ratioOf('carried', 'bare')
-  const ofPeer = ratioOf('carried', 'dbos')
-  console.log(`carried is ${ratio.toFixed(2)} of bare; required ${requiredRatio}, aim ${aimRatio}`)
-  console.log(`carried is ${ofPeer.toFixed(2)} times the queue of DBOS; required ${requiredOfPeer}`)
+  const ratio = ratioOf('driven', 'bare')
+  const ofPeer = ratioOf('driven', 'dbos')
+  console.log(`driven is ${ratio.toFixed(2)} of bare; required ${requiredRatio}, aim ${aimRatio}`)
+  console.log(`driven is ${ofPeer.toFixed(2)} times the queue of DBOS; required ${requiredOfPeer}`)
   const reached = ratio >= requiredRatio && ofPeer >= requiredOfPeer
   if (!figuresOnly && !reached) process.exitCode = 1
 }

@@ -18,7 +18,11 @@ interface LockedPackage {
 const systems = ['android', 'darwin', 'freebsd', 'linux', 'openharmony', 'win32']
 const processors = ['arm64', 'arm', 'ia32', 'ppc64', 'riscv64', 's390x', 'wasm32', 'x64']
 
-for (const name of ['package-lock.json', 'bench/peers/package-lock.json']) {
+for (const name of [
+  'package-lock.json',
+  'bench/peers/package-lock.json',
+  'test/runtimes/package-lock.json',
+]) {
   const added = complete(new URL(`../${name}`, import.meta.url))
   console.log(added > 0 ? `${name}: added ${added} packages of other platforms` : `${name} is complete`)
 }

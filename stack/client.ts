@@ -17,9 +17,18 @@ export type SpawnedStack = StackDescription & {
 const stopWithinMs = 60_000
 const program = fileURLToPath(new URL('main.ts', import.meta.url))
 
-/** Starts a stack as a process of its own; it stops by itself when this process dies. */
+/**
+ * Starts a stack as a process of its own; it stops by itself when this process dies. It has the address that programs
+ * need no resolver for; a browser's tests ask for `--host localhost`.
+ */
 export async function spawnStack(args: string[] = []): Promise<SpawnedStack> {
-  const [command, commandArgs] = withDeathSignal('TERM', process.execPath, [program, '--json', ...args])
+  const [command, commandArgs] = withDeathSignal('TERM', process.execPath, [
+    program,
+    '--json',
+    '--host',
+    '127.0.0.1',
+    ...args,
+  ])
   const child = spawn(command, commandArgs, { stdio: ['ignore', 'pipe', 'pipe'] })
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { bundled } from './bundled.ts'
 import { startChild } from './child.ts'
 import { logFileOf, type PartOptions } from './folder.ts'
 import { claimPort, retryOnTakenPort } from './ports.ts'
@@ -22,7 +23,7 @@ async function startOnce({ dir, restart, signal, onChange, name, program, env }:
   const child = startChild({
     name,
     program: process.execPath,
-    args: [program],
+    args: [bundled(program)],
     env: { ...baseEnv(dir), ...env, PORT: String(port), INSTANCE: instance },
     logFile: logFileOf(dir, name),
     restart: restart ?? true,

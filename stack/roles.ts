@@ -23,7 +23,7 @@ export type Front = {
 
 type Role = 'api' | 'worker'
 
-type FrontOptions = PartOptions & { api: number; workers: number }
+type FrontOptions = PartOptions & { host: string; api: number; workers: number }
 
 type RolesOptions = PartOptions & {
   front: Front
@@ -55,14 +55,15 @@ export async function startFront(options: FrontOptions): Promise<Front> {
     const api = await address(options.api)
     const worker = await address(options.workers)
     const client = { id: 'guildhall', secret: randomBytes(32).toString('base64url') }
-    const redirectUri = `${api.url}/api/v1/auth/callback`
+    const baseUrl = api.url.replace('127.0.0.1', options.host)
+    const redirectUri = `${baseUrl}/api/v1/auth/callback`
     const identity = await startIdentity({
       ...options,
       clientId: client.id,
       clientSecret: client.secret,
       redirectUri,
     })
-    const urls = { baseUrl: api.url, workerUrl: worker.url }
+    const urls = { baseUrl, workerUrl: worker.url }
     return {
       ...urls,
       apiPorts: api.ports,

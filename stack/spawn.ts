@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { temporaryFolder } from './folder.ts'
 import { findOnPath, type User } from './programs.ts'
@@ -17,6 +18,8 @@ export type Ending = { code: number | null; signal: NodeJS.Signals | null }
 
 export const repositoryRoot = fileURLToPath(new URL('..', import.meta.url))
 
+/** What Node made of the sources the last time: without it every process compiles all of them anew. */
+const compiled = join(repositoryRoot, 'node_modules', '.cache', 'node')
 const killAfterMs = 2000
 let deathSignalWorks: boolean | undefined
 
@@ -27,7 +30,7 @@ let deathSignalWorks: boolean | undefined
 export function baseEnv(dir: string): Record<string, string> {
   const names = ['PATH', 'HOME', 'LANG', 'TZ']
   const inherited = names.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : []))
-  return { ...Object.fromEntries(inherited), TMPDIR: temporaryFolder(dir) }
+  return { ...Object.fromEntries(inherited), TMPDIR: temporaryFolder(dir), NODE_COMPILE_CACHE: compiled }
 }
 
 export function spawnLogged(command: Command): ChildProcess {

@@ -1,4 +1,6 @@
 import { join } from 'node:path'
+import { buildApp, isAppStale } from './app.ts'
+import { bundled } from './bundled.ts'
 import { describeEnding } from './child.ts'
 import { logFileOf, makeFolder, type PartOptions } from './folder.ts'
 import { startModelEndpoint } from './model-endpoint/start.ts'
@@ -17,6 +19,8 @@ import { together } from './together.ts'
 type EntryPoints = { api: string; worker: string; migrate: string }
 
 export type StackOptions = {
+  /** By which name the deployment is reached on this machine. */
+  host?: string
   api?: number
   workers?: number
   restart?: boolean
@@ -64,6 +68,13 @@ const ownEntryPoints: EntryPoints = {
   migrate: join(server, 'migrate.ts'),
 }
 
+/** Who has Node load something beforehand may want to change single modules, and in a bundle there are none. */
+function chooseEntryPoints(env: StackOptions['env']): EntryPoints {
+  if (env?.['NODE_OPTIONS']) return ownEntryPoints
+  const { api, worker, migrate } = ownEntryPoints
+  return { api: bundled(api), worker: bundled(worker), migrate: bundled(migrate) }
+}
+
 /** Starts a whole deployment in a folder of its own. When it fails or is aborted it leaves nothing behind. */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const { signal, say = () => {}, restart = true } = options
@@ -74,13 +85,14 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     recordPids(running)
   }
   const settled: Settled = {
+    host: options.host ?? '127.0.0.1',
     api: options.api ?? 1,
     workers: options.workers ?? 1,
     limits: options.limits ?? 'on',
     s3: options.s3 ?? false,
     protocol: options.protocol ?? 'anthropic',
     env: options.env ?? {},
-    entryPoints: options.entryPoints ?? ownEntryPoints,
+    entryPoints: options.entryPoints ?? chooseEntryPoints(options.env),
     restart,
     say,
     part: { dir: running.dir, restart, onChange, signal },
@@ -119,8 +131,15 @@ async function startParts(running: Running, options: Settled): Promise<void> {
       running.models = await startModelEndpoint({ ...part, signal })
     }),
     ...(options.s3 ? [timed(say, 'Swift', () => startStorage(running, { ...part, signal }))] : []),
+    ...(isAppStale() ? [timed(say, 'build of the app', () => buildApp(part.dir, signal))] : []),
     timed(say, 'identity provider', async () => {
-      running.front = await startFront({ ...part, signal, api: options.api, workers: options.workers })
+      running.front = await startFront({
+        ...part,
+        signal,
+        host: options.host,
+        api: options.api,
+        workers: options.workers,
+      })
     }),
   ])
 }
@@ -140,10 +159,10 @@ async function migrate(databaseUrl: string, options: Settled, signal: AbortSigna
 }
 
 async function startRolesOnce(running: Running, options: Settled) {
-  const { part, say, api, workers, limits, protocol, entryPoints } = options
+  const { part, say, host, api, workers, limits, protocol, entryPoints } = options
   const { postgres, redis, restate, models } = running
   if (!postgres || !redis || !restate || !models) throw new Error('the roles start after the parts they need')
-  running.front ??= await startFront({ ...part, api, workers })
+  running.front ??= await startFront({ ...part, host, api, workers })
   const { front } = running
   const urls = { databaseUrl: postgres.url, redisUrl: redis.url }
   const storage = storageSettings(running.dir, running.swift)

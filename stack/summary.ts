@@ -28,6 +28,9 @@ export function summarize(stack: Stack): string {
   return `
 Guildhall runs at ${stack.baseUrl}
 
+  Sign in with a browser, as you@example.test or whoever you type:
+    ${url('auth/start?browser=1&return=/')}
+
   Sign in as a developer; the answer holds your auth_token:
     curl -X POST ${url('auth/dev')} ${json} '{"email":"you@example.test"}'
 

@@ -94,6 +94,8 @@ use = egg:swift#listing_formats
 use = egg:swift#s3api
 location = ${region}
 s3_acl = false
+# A tenth of the usual thousand, so that a few blobs are several pages already.
+max_bucket_listing = 100
 
 [filter:tempauth]
 use = egg:swift#tempauth

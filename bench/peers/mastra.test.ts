@@ -5,9 +5,13 @@ import { RequestContext } from '@mastra/core/request-context'
 import { createTool } from '@mastra/core/tools'
 import { type DynamicWorkflowGraph, jsonSchemaToZod, rehydrateWorkflow } from '@mastra/core/workflows'
 import { expect, test } from 'vitest'
-import { compileDefinition, defaultRunLimits, runGraph } from '../../packages/server/src/graph/graph.ts'
-import { Journal, memoryDurable } from '../../packages/server/test/graph/memory-durable.ts'
-import { openBench, stubs } from '../../packages/server/test/graph/stub-tools.ts'
+import {
+  compileDefinition,
+  defaultRunLimits,
+  runGraph,
+} from '../../packages/server/src/machinery/graph/graph.ts'
+import { Journal, memoryDurable } from '../../packages/server/test/machinery/graph/memory-durable.ts'
+import { openBench, stubs } from '../../packages/server/test/machinery/graph/stub-tools.ts'
 
 /*
  * The format is that of @mastra/core's stored workflows, so the same definitions must come to the same there. Its own
@@ -34,7 +38,7 @@ interface Case {
   readonly inputs: Record<string, unknown>
 }
 
-const folder = join(import.meta.dirname, '../../packages/server/test/graph/corpus')
+const folder = join(import.meta.dirname, '../../packages/server/test/machinery/graph/corpus')
 const cases = readdirSync(folder)
   .filter((file) => file.startsWith('v'))
   .map((file): Case => JSON.parse(readFileSync(join(folder, file), 'utf8')))

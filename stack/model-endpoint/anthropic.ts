@@ -50,6 +50,7 @@ function read(body: unknown): ModelRequest {
   need(Number.isInteger(maxTokens) && Number(maxTokens) > 0, 'max_tokens: must be greater than or equal to 1')
   need(Array.isArray(messages) && messages.length > 0, 'messages: at least one message is required')
   const toolNames = readTools(tools)
+  need(toolNames.length > 0 || !usesTools(messages), 'tools: Field required when messages use tools')
   const format = isObject(outputConfig) ? outputConfig['format'] : undefined
   const jsonTool = askedAsTool(tools)
   const schema = isObject(format) ? format['schema'] : jsonTool?.['input_schema']
@@ -68,6 +69,12 @@ function read(body: unknown): ModelRequest {
 function askedAsTool(tools: unknown): Block | undefined {
   const all = Array.isArray(tools) ? tools : []
   return all.find((tool) => isObject(tool) && tool['name'] === 'json')
+}
+
+function usesTools(messages: readonly unknown[]): boolean {
+  const blocks = messages.flatMap((message) => (isObject(message) ? message['content'] : []))
+  const types = blocks.map((block) => (isObject(block) ? block['type'] : undefined))
+  return types.includes('tool_use') || types.includes('tool_result')
 }
 
 function readTools(tools: unknown): string[] {

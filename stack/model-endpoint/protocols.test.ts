@@ -34,10 +34,11 @@ describe('anthropic', () => {
     role: 'user',
     content: [{ type: 'tool_result', tool_use_id: id, content: 'ok' }],
   })
+  const tools = [{ name: 'bash', input_schema: { type: 'object' } }]
 
   test('answers in one piece', async () => {
-    const tools = [{ name: 'bash', input: { command: 'ls' } }]
-    const messages = [scripted({ think: 'Hm', say: 'Looking', tools, usage: { input: 7, output: 3 } })]
+    const uses = [{ name: 'bash', input: { command: 'ls' } }]
+    const messages = [scripted({ think: 'Hm', say: 'Looking', tools: uses, usage: { input: 7, output: 3 } })]
     const { status, body } = await ask({ messages })
     expect(status).toBe(200)
     expect(body).toMatchObject({
@@ -61,11 +62,13 @@ describe('anthropic', () => {
     ['a system role', { messages: [{ role: 'system', content: 'x' }] }, 'role'],
     ['an assistant last', { messages: [user, { role: 'assistant', content: 'Hi' }] }, 'prefill'],
     ['an empty text', { messages: [{ role: 'user', content: '' }] }, 'non-empty'],
-    ['a result without its use', { messages: [user, result('a')] }, 'unexpected `tool_use_id`'],
-    ['a use without its result', { messages: [user, use('a'), user] }, 'without `tool_result`'],
+    ['a use without tools', { messages: [user, use('a'), result('a')] }, 'tools'],
+    ['a result without its use', { tools, messages: [user, result('a')] }, 'unexpected `tool_use_id`'],
+    ['a use without its result', { tools, messages: [user, use('a'), user] }, 'without `tool_result`'],
     [
       'two results of one use',
       {
+        tools,
         messages: [
           user,
           use('a'),

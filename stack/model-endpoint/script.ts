@@ -1,3 +1,4 @@
+import { composeStep } from './compose/compose.ts'
 import { closingStep, defaultStep } from './default-run.ts'
 import { isObject, type ModelRequest, need, type Turn } from './protocol.ts'
 import type { Step } from './step.ts'
@@ -10,8 +11,20 @@ export function nextStep(request: ModelRequest): Step {
   const asked = turns.findLastIndex(({ role }) => role === 'user')
   const repliesSince = turns.slice(asked + 1).filter(({ role }) => role === 'assistant').length
   const script = scriptIn(turns[asked])
-  if (!script) return defaultStep(request, repliesSince)
-  return script[repliesSince] ?? closingStep(request, 'Done.')
+  if (!script) return composeStep(request) ?? defaultStep(request, repliesSince)
+  const step = script[repliesSince] ?? closingStep(request, 'Done.')
+  return step.obey ? (orderIn(turns.at(-1)) ?? step) : step
+}
+
+/** The first step that a tool's output, or somebody else's text in it, tells the model to take. */
+function orderIn(turn: Turn | undefined): Step | undefined {
+  if (turn?.role !== 'tool') return undefined
+  for (const output of turn.outputs) {
+    // Outputs are mostly JSON, where a script stands in a text.
+    const order = scriptIn({ role: 'user', text: output.replaceAll('\\n', '\n').replaceAll('\\"', '"') })?.[0]
+    if (order) return order
+  }
+  return undefined
 }
 
 function scriptIn(turn: Turn | undefined): Step[] | undefined {

@@ -22,6 +22,8 @@ export interface Step {
   /** Told instead of an estimate. */
   usage?: { input: number; output: number }
   fail?: Failure
+  /** Does what the tools gave last says, when there is a script in it: a model that believes whatever it reads. */
+  obey?: boolean
 }
 
 export interface Failure {

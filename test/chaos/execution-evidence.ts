@@ -65,7 +65,7 @@ export async function listExecutionRows(
   }))
 }
 
-export async function readMoney(database: pg.Client) {
+export async function readMoney(database: pg.Client | pg.Pool) {
   const [entries, accounts, reservations] = [
     await database.query<Entry>(`select user_id as "userId", source, target, amount_milli_ds::int as "amountMilliDs",
       execution_id as "executionId" from ledger`),

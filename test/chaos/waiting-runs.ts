@@ -90,8 +90,8 @@ async function measure(place: Place, options: WaitingOptions): Promise<WaitingOu
   const asking = await launchAll(place, 'ask', options.suspended, say)
   const sleeping = await launchAll(place, 'nap', options.sleeping, say)
   const waiting = options.suspended + options.sleeping
-  await until(async () => (await countCarried(stack, 'suspended')) === waiting, settledWithinMs)
-  const heldByWorkers = await countCarried(stack, 'running')
+  await until(async () => (await countDriven(stack, 'suspended')) === waiting, settledWithinMs)
+  const heldByWorkers = await countDriven(stack, 'running')
   const after = memoryOf(stack)
   say('all of them wait, put aside')
 
@@ -187,7 +187,7 @@ async function endSome(
 }
 
 /** Suspended runs are only in the engine's store; running ones are open in a worker. */
-async function countCarried(stack: SpawnedStack, status: 'suspended' | 'running'): Promise<number> {
+async function countDriven(stack: SpawnedStack, status: 'suspended' | 'running'): Promise<number> {
   return count(stack, `status = '${status}'`)
 }
 

@@ -55,6 +55,7 @@ describe('a poll', () => {
       api_key: expect.stringMatching(keyPattern),
       tier: 'basedmode',
       workspace: { id: person.workspaceId, name: null },
+      activated: true,
     })
     expect((await lookup(person, pairing.userCode)).body.status).toBe('consumed')
     for (let again = 0; again < 2; again++) {

@@ -68,6 +68,9 @@ describe('the inbox', () => {
         created_at: expect.stringMatching(isoPattern),
       },
       action: null,
+      client: null,
+      times: 1,
+      approval_url: expect.stringMatching(/./),
       created_at: expect.stringMatching(isoPattern),
       expires_at: expect.stringMatching(isoPattern),
     }
@@ -93,6 +96,7 @@ describe('the inbox', () => {
           deny_reason: 'Not now',
           history: { asked: 1, allowed: 0, denied: 1 },
           decided_at: expect.stringMatching(isoPattern),
+          decided_by: expect.objectContaining({ you: true, passkey: null }),
         },
         {
           ...common,
@@ -106,6 +110,7 @@ describe('the inbox', () => {
           deny_reason: null,
           history: { asked: 1, allowed: 0, denied: 0 },
           decided_at: null,
+          decided_by: null,
         },
       ],
       nextCursor: null,

@@ -29,14 +29,18 @@ describe('a key that is not activated', () => {
     expect(named).toEqual(expect.arrayContaining(servedBeforeActivation))
     expect(routes.length).toBeGreaterThan(30)
     const person = await newPerson()
-    const key = await newKey(person, { access: 'declared' })
+    let key = await newKey(person, { access: 'declared' })
     for (const [index, route] of routes.entries()) {
       if (servedBeforeActivation.includes(named[index] ?? '')) continue
+      // There are more routes than one key may call in a minute.
+      if (index % 80 === 79) key = await newKey(person, { access: 'declared' })
       const answer = await callRoute(key, route)
       expect([named[index], answer.status]).toEqual([named[index], 403])
       expectRefusal(answer, 403, 'FORBIDDEN')
     }
-    expect(await listKeys(person)).toMatchObject([{ activated: false, scopes: [] }])
+    const keys = await listKeys(person)
+    expect(keys.length).toBeGreaterThan(0)
+    for (const each of keys) expect(each).toMatchObject({ activated: false, scopes: [] })
   })
 
   test('is served by those three', async () => {

@@ -33,6 +33,7 @@ describe('declaring scopes', () => {
       status: 'pending',
       consent_id: expect.stringMatching(/./),
       link_code: expect.stringMatching(/./),
+      approval_url: expect.stringMatching(/./),
       poll_url: expect.stringMatching(/./),
       poll_interval_seconds: 2,
     })

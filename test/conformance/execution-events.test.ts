@@ -201,9 +201,20 @@ describe('the log of a run', () => {
     expect(only(log, 'agent.tool_use').map(({ payload }) => payload)).toEqual([
       expect.objectContaining({ name: 'bash', tool: 'bash', label: expect.stringContaining('note.txt') }),
     ])
+    expect(only(log, 'agent.tool_use')[0]?.payload['input']).toBe(
+      JSON.stringify({ command: 'echo hello > note.txt' }),
+    )
     expect(only(log, 'span.model_request_end').map(({ payload }) => payload)).toEqual([
-      { usage: { input_tokens: 1000, output_tokens: 200 } },
-      { usage: { input_tokens: 2000, output_tokens: 100 } },
+      {
+        usage: { input_tokens: 1000, output_tokens: 200 },
+        model: expect.stringMatching(/./),
+        durationMs: expect.any(Number),
+      },
+      {
+        usage: { input_tokens: 2000, output_tokens: 100 },
+        model: expect.stringMatching(/./),
+        durationMs: expect.any(Number),
+      },
     ])
     const infos = only(log, 'agent.info')
     expect(infos).toHaveLength(1)

@@ -93,7 +93,7 @@ describe('a key that is revoked', () => {
     const [idle, working] = [await prepare(stopping), await mustRun(stopping, lasting)]
     const others = await prepare(person)
     const answer = await person.delete(`/keys/${stopping.id}?stopRunning=true`)
-    expect(answer.body).toEqual({ success: true, stopped: 2 })
+    expect(answer.body).toMatchObject({ success: true, stopped: 2, stoppedRuns: 0 })
     for (const executionId of [idle, working]) {
       expect(stopReasonOf(await readLog(person, executionId))).toEqual({ type: 'interrupt' })
     }

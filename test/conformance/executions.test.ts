@@ -279,7 +279,13 @@ describe('the list of executions', () => {
   test('is empty to begin with', async () => {
     verifies('executions:list:answer')
     const person = await newPerson()
-    expect(await list(person)).toEqual({ items: [], hasMore: false, limit: 10, offset: 0 })
+    expect(await list(person)).toEqual({
+      items: [],
+      hasMore: false,
+      limit: 10,
+      offset: 0,
+      nextCursor: null,
+    })
   })
 
   test('comes in pages of ten', async () => {

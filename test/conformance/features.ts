@@ -8,6 +8,7 @@ export const featurePlaces: Readonly<Record<Feature, readonly string[]>> = {
   house: [
     '/api/v1/meta',
     '/api/v1/auth',
+    '/api/v1/me',
     '/api/v1/workspaces',
     '/api/v1/invitations',
     '/api/v1/keys',
@@ -24,6 +25,7 @@ export const featurePlaces: Readonly<Record<Feature, readonly string[]>> = {
     '/api/v1/agents/me',
     '/api/v1/approvals',
     '/api/v1/passkeys',
+    '/api/v1/push',
     '/api/v1/oauth/clients',
     '/api/v1/oauth/grants',
     '/api/v1/profile',
@@ -39,8 +41,8 @@ export const featurePlaces: Readonly<Record<Feature, readonly string[]>> = {
   ],
   executions: ['/api/v1/executions', '/api/v1/billing'],
   workflows: ['/api/v1/workflows', '/api/v1/agents'],
-  traces: ['/api/v1/traces'],
-  chat: ['/api/v1/chat', '/api/v1/threads'],
+  traces: ['/api/v1/traces', '/api/v1/receipts', '/.well-known/guildhall-receipt-keys'],
+  chat: ['/api/v1/chat', '/api/v1/threads', '/api/v1/notifications'],
   mcp: ['/mcp'],
 }
 

@@ -29,6 +29,7 @@ describe('asking for a scope', () => {
     expect(body).toEqual({
       status: 'pending',
       request_id: expect.stringMatching(/./),
+      approval_url: expect.stringMatching(/./),
       poll_url: expect.stringMatching(/./),
       poll_interval_seconds: 2,
     })

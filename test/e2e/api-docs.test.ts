@@ -10,7 +10,8 @@ test('the page of the API shows every operation, without the network', async () 
   execFileSync('npm', ['run', '--silent', 'docs:api'], { cwd: root })
   const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] })
   try {
-    const context = await browser.newContext()
+    // As tall as the whole list: of a long one the page draws only what is in sight.
+    const context = await browser.newContext({ viewport: { width: 1280, height: 20_000 } })
     await context.setOffline(true)
     const page = await context.newPage()
     const asked: string[] = []
@@ -19,9 +20,9 @@ test('the page of the API shows every operation, without the network', async () 
     page.on('pageerror', ({ message }) => faults.push(message))
     await page.goto(`file://${root}build/api/index.html`)
     const blocks = page.locator('.opblock')
-    await blocks.first().waitFor()
+    await blocks.first().waitFor({ timeout: 120_000 })
     const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods))
-    expect(await blocks.count()).toBe(operations.length)
+    await expect.poll(() => blocks.count()).toBe(operations.length)
     // Its answer's example is that of a record, which the page finds through references.
     const block = page.locator('#operations-keys-createKey')
     await block.click()

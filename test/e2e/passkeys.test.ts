@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
+import type { Browser, CDPSession, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { type Answer, type Caller, createCaller, type Person } from '../support/caller.ts'
+import { addAuthenticator, launchBrowser } from './support/browser.ts'
 
 /**
  * A real browser with an authenticator in software, on a page of another origin than the API's, as the app is. The
@@ -15,16 +16,6 @@ const bundle = readFileSync(
     import.meta.resolve('@simplewebauthn/browser').replace(/esm\/index\.js$/, 'dist/bundle/index.umd.min.js'),
   ),
 )
-const chromiumFlags = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
 
 let pages: Server
 let stack: SpawnedStack
@@ -41,10 +32,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve))
   const origin = `http://localhost:${(pages.address() as AddressInfo).port}`
   const settings = ['--env', `APP_URL=${origin}`, '--env', `CORS_ORIGINS=${origin}`]
-  ;[stack, browser] = await Promise.all([
-    spawnStack([...settings, '--limits', 'off']),
-    chromium.launch({ executablePath: '/usr/bin/chromium', args: chromiumFlags }),
-  ])
+  ;[stack, browser] = await Promise.all([spawnStack([...settings, '--limits', 'off']), launchBrowser()])
   app = createCaller(stack.baseUrl)
 })
 
@@ -64,18 +52,7 @@ interface Device {
 async function openDevice(): Promise<Device> {
   const context = await browser.newContext()
   const page = await context.newPage()
-  const cdp = await context.newCDPSession(page)
-  await cdp.send('WebAuthn.enable')
-  const { authenticatorId } = await cdp.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
+  const { cdp, authenticatorId } = await addAuthenticator(page)
   await page.goto(`http://localhost:${(pages.address() as AddressInfo).port}/`)
   return { page, cdp, authenticatorId }
 }

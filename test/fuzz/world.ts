@@ -50,6 +50,7 @@ export async function makeWorld({ baseUrl }: Pick<SpawnedStack, 'baseUrl'>): Pro
     public: ['none', 'session'],
     session: ['session'],
     key: ['full', 'narrow', 'waiting'],
+    agent: ['full', 'oauth', 'narrow'],
     credential: ['session', 'full', 'oauth', 'narrow'],
     signed: ['none', 'session'],
     operator: ['none', 'odd'],

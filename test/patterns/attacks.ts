@@ -1,4 +1,4 @@
-import type { Attack } from './worst-inputs.ts'
+import type { Attack } from './attack.ts'
 
 /** Characters to try a pattern's classes with: at least one of every kind that a class could mean. */
 const candidates = [

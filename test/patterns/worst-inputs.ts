@@ -1,5 +1,5 @@
-/** What is repeated until the input is long enough, and what stands before and behind it. */
-export type Attack = readonly [before: string, repeated: string, behind: string]
+import type { Attack } from './attack.ts'
+import { secretInputs } from './secret-inputs.ts'
 
 /**
  * For every pattern of the sources and of the contract the inputs that make it work hardest: long runs of what it
@@ -7,6 +7,60 @@ export type Attack = readonly [before: string, repeated: string, behind: string]
  * adds one thinks about its worst input first. Beside these, inputs are made from the pattern's own characters.
  */
 export const worstInputs: readonly (readonly [pattern: RegExp, ...attacks: Attack[]])[] = [
+  // The app: names of permissions, codes as they are typed, marks over letters.
+  [/^connector:([a-z0-9_-]+):(read|exec)$/, ['connector:', 'a', ''], ['connector:', '-', ':']],
+  [/^tool:execute:([a-z0-9_-]+)$/, ['tool:execute:', 'a', 'A'], ['', 'tool:execute:', '']],
+  [/[^A-HJ-NP-Z2-9]/g, ['', 'A', ''], ['', '0', '']],
+  [/^\p{M}$/u, ['', '\u0301', ''], ['', 'a', '']],
+  // Words and versions of the command line.
+  [/^[\w.:/@-]+$/, ['', 'a', '!'], ['', '/', '$']],
+  [/^[a-z][a-z-]{0,30}$/, ['', 'a', ''], ['a', '-', 'A']],
+  [/^\d{1,6}\.\d{1,6}\.\d{1,6}$/, ['', '1', ''], ['', '1.', ''], ['1.1.', '1', 'x']],
+  // Messages of MCP: headers, ids, addresses of resources.
+  [/^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/, ['=?base64?', 'a', ''], ['=?base64?', '=', '?']],
+  [/:\d+$/, ['', ':', ''], [':', '1', 'x'], ['', ':1', 'x']],
+  [/^(execution|run)\.(.{1,100})$/, ['run.', 'a', ''], ['', 'run.', '']],
+  [/text\/event-stream/, ['', 'text/event-strea', ''], ['', 'text/', '']],
+  [/^application\/json\s*(;|$)/i, ['application/json', ' ', 'x'], ['', 'application/json', '']],
+  [/["\\]/g, ['', '"', ''], ['', 'a', '']],
+  [/^\uFFFD+/, ['', '\uFFFD', ''], ['a', '\uFFFD', '']],
+  [
+    /\/artifacts\/([^/?]+)\/content(?:\?path=(.*))?$/,
+    ['/artifacts/', 'a', ''],
+    ['', '/artifacts/a/content', '\n'],
+  ],
+  [/^(library|marketplace):(\d{1,9})$/, ['library:', '1', ''], ['', 'library:', '']],
+  [/[\p{Cf}\p{Zl}\p{Zp}]|(?![\n\t\r])\p{Cc}/gu, ['', '\u202e', ''], ['', 'a', ''], ['', '\n', '']],
+  [
+    /\\u00[01]|\\[bf]|[\x7f-\x9f\u2028-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]|[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]{2}/u,
+    ['', '\\u00', ''],
+    ['', '\ufe0f', 'a'],
+    ['', '\\', ''],
+  ],
+  [
+    /\\(?:u00[01][0-9a-f]|.)|[\x7f-\x9f\u2028-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]|[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]{2,}/gu,
+    ['', '\\u00', ''],
+    ['', '\ufe0f', 'a'],
+    ['', '\\', ''],
+  ],
+  [/^guildhall:\/\/executions\/([^/]{1,100})$/, ['guildhall://executions/', 'a', '']],
+  [/^guildhall:\/\/runs\/([^/]{1,100})$/, ['guildhall://runs/', 'a', '']],
+  [/^guildhall:\/\/traces\/([^/]{1,100})$/, ['guildhall://traces/', 'a', '']],
+  [
+    /^guildhall:\/\/artifacts\/([^/]{1,100})\/(.{0,1000})$/,
+    ['guildhall://artifacts/a/', 'a', ''],
+    ['guildhall://artifacts/', 'a/', ''],
+  ],
+  [/^guildhall:\/\/(executions|runs)\/([^/]{1,100})$/, ['guildhall://runs/', 'a', '']],
+  [/^skill:\/\/([a-z0-9-]{1,64})\/SKILL\.md$/, ['skill://', 'a', ''], ['', 'skill://', '']],
+  [/^\uFEFF?---\r?\n([\s\S]*?)\r?\n---/, ['---\n', 'a', ''], ['---\n', '\n--', ''], ['---\n', '\r\n', '']],
+  // The app's pages and the way to them.
+  [/^(?:127\.0\.0\.1|\[::1\])(?::\d+)?$/, ['127.0.0.1:', '1', 'x'], ['', '127.0.0.1', '']],
+  [/\.(?:html|js|webmanifest)$/, ['', '.html', 'x'], ['', '.', '']],
+  [/^W\//, ['', 'W/', ''], ['', 'W', '']],
+  [/;\s*q=0(?:\.0*)?$/, [';', ' ', ''], ['', '; ', ''], [';q=0.', '0', 'x'], ['', ';q=0.0', 'x']],
+  [/^[\w-]{43}$/, ['', 'a', '!']],
+  [/^\/([!-.0-[\]-~][!-[\]-~]*)?$/u, ['/', 'a', ' '], ['', '/', '']],
   // Names, slugs and ids: one bounded run.
   [/^[a-z0-9][a-z0-9-]{0,63}$/, ['', 'a', ''], ['', 'a', '!']],
   [/^[a-z0-9][a-z0-9-]{0,63}$/u, ['', 'a', ''], ['', 'a', '!']],
@@ -16,6 +70,7 @@ export const worstInputs: readonly (readonly [pattern: RegExp, ...attacks: Attac
   [/^[\w-]{1,100}$/, ['', 'a', '!']],
   [/^[\x21-\x7e]{1,255}$/, ['', 'a', ' ']],
   [/^[A-Za-z0-9._-]{1,64}$/, ['', 'a', ' ']],
+  [/^[\w.:-]{1,64}$/, ['', 'a', '!']],
   [/^artifact_[\w-]{1,80}$/, ['artifact_', 'a', '!']],
   [/^[a-z]+_[\w-]{1,80}$/, ['', 'a', ''], ['a_', 'a', '!']],
   [/^[a-z0-9]+(-[a-z0-9]+)*$/, ['', 'a', '!'], ['a', '-a', '!'], ['a', '-aaaaaaaa', '-']],
@@ -38,6 +93,7 @@ export const worstInputs: readonly (readonly [pattern: RegExp, ...attacks: Attac
   [/^cgroup2?$/, ['', 'cgroup2', '']],
   [/^exec-(.+)-\d+$/, ['exec-', '-1', 'x'], ['exec-a-', '1', 'x'], ['exec-', '-', '']],
   [/^[A-Za-z0-9_-]+\.(?:0|[1-9]\d*)\.[A-Za-z0-9_-]{43}$/, ['', 'a', ''], ['a.', '1', '.'], ['', 'a.1.', '']],
+  [/^(localhost|127(\.\d+){3}|\[::1\])$/, ['127', '.1', ''], ['127.', '1', 'x']],
   [/^Bearer (\S+)$/i, ['Bearer ', 'a', ' '], ['', 'Bearer ', '']],
 
   // Numbers and times.
@@ -80,9 +136,8 @@ export const worstInputs: readonly (readonly [pattern: RegExp, ...attacks: Attac
   [/(?:^|_)(\w)/g, ['', '_', ''], ['', '_a', '']],
   [/[^a-z0-9]+/g, ['', ' ', 'a'], ['', ' a', '']],
   [/[^\p{L}\p{N}]+/gu, ['', ' ', 'a'], ['', ' a', ''], ['', '\u{1f600}', 'a']],
-  [/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]+/gu, ['', '\u0001', 'a'], ['', '\u0001a', '']],
-  [/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]+$/u, ['', 'a', '\u0001'], ['', '\u{1f600}', '\u0001']],
-  [/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u, ['', 'a', '']],
+  [/(?:[^\p{L}\p{M}\p{N}\p{P}\p{S} ]|\p{DI})+/gu, ['', '\u0001', 'a'], ['', '\u0001a', '']],
+  [/^(?:(?!\p{DI})[\p{L}\p{M}\p{N}\p{P}\p{S} ])+$/u, ['', 'a', '\u0001'], ['', '\u{1f600}', '\u0001']],
   [/\p{Cf}|\p{Co}|\p{Cs}/u, ['', 'a', ''], ['', '\u{1f600}', '']],
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the source's own
   [/[\u0000-\u001f\u007f\\:*?"<>|]/, ['', 'a', '']],
@@ -218,4 +273,69 @@ export const worstInputs: readonly (readonly [pattern: RegExp, ...attacks: Attac
     ['proxy-', 'a', '\n'],
     ['x-forwarded-', 'a', '\n'],
   ],
+  ...secretInputs,
+  // Lines of what is quoted.
+  [/\r\n|[\n\v\f\r\x85\u2028\u2029]/, ['', '\r', ''], ['', 'a', '']],
+  [/(?!\t)[\p{Cc}\p{Cf}]/gu, ['', '\t', ''], ['', '\u200b', '']],
+  [/[^\w-]/g, ['', '.', ''], ['', 'a', '']],
+  // Ids of runs, notifications and threads.
+  [/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, ['', 'a', '!'], ['01234567', '-0123', '!']],
+  [/^notice_[0-9a-f-]{36}$/, ['notice_', 'a', '!'], ['', 'notice_', '']],
+  [/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/, ['', 'a', '!'], ['', ':', '']],
+  [/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/u, ['', 'a', '!'], ['', ':', '']],
+  [/\s+/, ['', ' ', 'a'], ['', 'a', ''], ['', 'a ', '']],
+  // What is typed at the command line, and its pages.
+  [/^[0-9a-f]{8}-[0-9a-f-]{27}$/, ['', 'a', '!'], ['01234567-', '-', '!']],
+  [/^[\w.-]{1,64}$/, ['', 'a', '!']],
+  [/^([.'])/gm, ['', '\n.', ''], ['', '\n', '']],
+  [/[^a-z]+/g, ['', '!', ''], ['', '!a', '']],
+  [/-$/, ['', '-', 'a']],
+  [/^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)?$/, ['', '1', '!'], ['1.', '1', 'ms!'], ['', 'm', '']],
+  [/utf-?8/i, ['', 'utf', ''], ['', 'utf-', '']],
+  [/, [\d:]+ left$/, [', ', '1', ' lef'], ['', ', 1', ''], ['', ', 1: left', 'x']],
+  [/^y(es)?$/i, ['', 'y', ''], ['', 'yes', '']],
+  [/^no?$/i, ['', 'n', ''], ['n', 'o', '']],
+  [
+    /^(?:(allow|deny|answer):)?([^=]{1,64})=(.{1,200})$/s,
+    ['', 'a', '='],
+    ['allow:', 'a', ''],
+    ['a=', 'a', ''],
+    ['', 'allow:', ''],
+  ],
+  [/^\d{1,9}(\.\d{1,6})?$/, ['', '1', '!'], ['1.', '1', '!']],
+  [/[/\\]/, ['', 'a', '']],
+  [/^[a-z]:/i, ['', 'a', '']],
+  [/^https:\/\/[^@]+\.git$/, ['https://', 'a', ''], ['https://', '.gi', ''], ['https://', '.git', '!']],
+  [
+    /^([\w.-]+)\/([\w.-]+)(?:\/(.+))?$/,
+    ['', 'a', '!'],
+    ['a/', 'a', '!'],
+    ['a/a/', 'a', '\n'],
+    ['', 'a/', ''],
+  ],
+  [/^---\r?\n([\s\S]*?)\r?\n---/, ['---\n', 'a', ''], ['---\n', '\n--', ''], ['---\n', '\r\n', '']],
+  [/^description:\s*(.*)$/m, ['description:', ' ', '\n'], ['', 'description:\n', ''], ['', '\n', '']],
+  [/^name:\s*\S/m, ['name:', ' ', ''], ['', 'name:\n', ''], ['', '\n', '']],
+  [/^[0-9a-f-]{36}$/, ['', 'a', '!'], ['', '-', '']],
+  [/^(?:[\w.-]*|\[[\da-f:.]+\])$/, ['', 'a', '!'], ['[', 'a', '!'], ['', '.', ';']],
+  // Notices: hosts of push services, keys of browsers, times of day; what cannot be seen in a text.
+  [/^(\*\.)?([a-z0-9-]+\.)+[a-z0-9-]+$/, ['', 'a', '!'], ['', 'a.', '!'], ['*.', 'aaaa.', '_']],
+  [/^[A-Za-z0-9_-]{87}=?$/u, ['', 'a', ''], ['', '=', '']],
+  [/^[A-Za-z0-9_-]{22}(==)?$/u, ['', 'a', ''], ['', '=', '']],
+  [/^([01]\d|2[0-3]):[0-5]\d$/u, ['', '2', ''], ['', '23:5', '']],
+  [
+    /(?![\t\n])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{DI}\p{Bidi_C}\ufff9-\ufffb]/u,
+    ['', '\n', ''],
+    ['', 'a', ''],
+    ['', '\t\n', '\u202e'],
+  ],
+  // What is text by its kind, or by its name; the names that apps give themselves.
+  [
+    /^(image|audio|video|font|model)\/(?!.*\+xml$)|^application\/(pdf|zip|gzip)$/,
+    ['image/', '+xml', ''],
+    ['image/', '+xml', '!'],
+    ['', 'image/', ''],
+  ],
+  [/\.[cm]?tsx?$/, ['', '.ts', '!'], ['', '.', 't'], ['', '.cts', '']],
+  [/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{DI}]/u, ['', 'a', ''], ['', 'a', '\u2028']],
 ]

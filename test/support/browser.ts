@@ -3,6 +3,8 @@ export interface Browser {
   open(address: string): Promise<Visit>
   /** Sends the page's first form, or follows its first link when it has none. */
   submit(page: Visit, fields?: Record<string, string>, headers?: Record<string, string>): Promise<Visit>
+  /** By name, those of this host. */
+  cookiesOf(address: string): Record<string, string>
 }
 
 export interface Visit {
@@ -35,10 +37,11 @@ export function openBrowser({ reach = {}, stopAt }: BrowserOptions): Browser {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
       const path = /;\s*path=([^;]+)/i.exec(line)?.[1] ?? '/'
       const expires = /;\s*expires=([^;]+)/i.exec(line)?.[1]
+      const isOver = /;\s*max-age=0\b/i.test(line) || (expires && Date.parse(expires) <= Date.now())
       const same = (cookie: Cookie) =>
         cookie.host === url.host && cookie.path === path && cookie.name === name
       cookies = cookies.filter((cookie) => !same(cookie))
-      if (!expires || Date.parse(expires) > Date.now()) cookies.push({ host: url.host, path, name, value })
+      if (!isOver) cookies.push({ host: url.host, path, name, value })
     }
   }
 
@@ -65,6 +68,10 @@ export function openBrowser({ reach = {}, stopAt }: BrowserOptions): Browser {
   }
 
   return {
+    cookiesOf: (address) => {
+      const held = cookies.filter(({ host }) => host === new URL(address).host)
+      return Object.fromEntries(held.map(({ name, value }) => [name, value]))
+    },
     open: async (address) => follow(await send(new URL(address), {})),
     submit: async (page, fields = {}, headers = {}) => {
       const action = attribute(page.text, /<form\b[^>]*?action="([^"]+)"/)

@@ -52,7 +52,7 @@ export function createCaller(baseUrl: string): Caller {
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
     const text = await response.text()
-    const json = response.headers.get('content-type')?.includes('json')
+    const json = /^application\/(\S+\+)?json\b/.test(response.headers.get('content-type') ?? '')
     return {
       status: response.status,
       headers: response.headers,

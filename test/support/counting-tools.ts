@@ -39,6 +39,8 @@ export const tools = [
   counting('count', true, 5),
   counting('count-slowly', false, 150),
   counting('count-long', true, 1500),
+  // Nobody knows whether a second call of it would have a second effect.
+  { ...counting('count-once', true, 5), isKeyed: false },
 ]
 
 /** Every call in the order in which they were begun. */

@@ -18,7 +18,7 @@ export function requireShape(schema: object, value: unknown, where: string): voi
 
 /** A frame of a stream or a message of a socket is one of those that the document lists. */
 export function requireDocumentedEvent(
-  name: 'ExecutionStreamEvent' | 'RunStreamEvent' | 'LiveEvent',
+  name: 'ExecutionStreamEvent' | 'RunStreamEvent' | 'ThreadStreamEvent' | 'LiveEvent',
   event: unknown,
 ): void {
   requireShape({ $ref: `#/components/schemas/${name}` }, event, name)

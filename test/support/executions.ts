@@ -11,9 +11,10 @@ export interface ExecutionEvent {
 
 const errand = 'errand'
 
-/** An input by which the person decides what the stack's scripted model says. */
+/** An input by which the person decides what the stack's scripted model says. It may hold another one. */
 export function script(...steps: Step[]): string {
-  return `Run this.\n\`\`\`script\n${JSON.stringify({ steps })}\n\`\`\``
+  const text = JSON.stringify({ steps }).replaceAll('`', '\\u0060')
+  return `Run this.\n\`\`\`script\n${text}\n\`\`\``
 }
 
 export function bash(command: string) {

@@ -14,7 +14,7 @@ import {
 } from '../support/executions.ts'
 import { until } from '../support/processes.ts'
 
-const rounds = Number(process.env['CANCEL_ROUNDS'] ?? 20)
+const rounds = Number(process.env['CANCEL_ROUNDS'] ?? 8)
 const branches = 4
 let stack: SpawnedStack
 let app: Caller

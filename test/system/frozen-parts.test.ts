@@ -207,6 +207,6 @@ test('one worker of two hangs: whatever is accepted meanwhile is finished by the
   console.log(
     `one worker of two frozen: ${took.length} ended, p50 ${seconds(took[took.length >> 1])} s, most ${seconds(took.at(-1))} s; not ready ${unready.length} times`,
   )
-  expect(unready).toEqual([])
+  expect(unready.join('\n')).toBe('')
   expect(took.at(-1)).toBeLessThan(30_000)
 })

@@ -8,7 +8,8 @@ const report = script(
     say: 'I will make the report.',
     tools: [bash('python3 /skill/scripts/csv_report.py /skill/assets/orders.csv --out /workspace/output')],
   },
-  { say: 'The report is in output/.' },
+  // With a character that PostgreSQL keeps in no text.
+  { say: 'The report is\0 in output/.' },
 )
 
 test.each(['anthropic', 'openai'])(

@@ -3,10 +3,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import http2 from 'node:http2'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
-import { createCaller } from '../support/caller.ts'
+import { type Caller, createCaller } from '../support/caller.ts'
 import { isAlive, pidsOf, until } from '../support/processes.ts'
+import { definitionOf } from '../support/workflows.ts'
 
 const root = join(import.meta.dirname, '../..')
 let stack: SpawnedStack
@@ -49,15 +51,22 @@ test('the JSON line says all that a test needs', () => {
   expect(Math.max(...ports)).toBeLessThan(32_768)
 })
 
-/** Runs the lines that stand under a marker in the README, as a reader would. */
-function runReadme(marker: string): Promise<string> {
+/** Runs the lines that stand under these markers in the README, one after the other, as a reader would. */
+function runReadme(...markers: readonly string[]): Promise<string> {
   const readme = readFileSync(join(root, 'README.md'), 'utf8')
-  const script = new RegExp(`<!-- ${marker} -->\\s*\`\`\`sh\\n([\\s\\S]*?)\`\`\``).exec(readme)?.[1]
-  expect(script).toContain('curl')
+  const scripts = markers.map((marker) => {
+    const script = new RegExp(`<!-- ${marker} -->\\s*\`\`\`sh\\n([\\s\\S]*?)\`\`\``).exec(readme)?.[1]
+    expect(script).toContain('curl')
+    return script
+  })
   return new Promise((resolve, reject) => {
     const env = { ...process.env, BASE: stack.baseUrl }
-    execFile('bash', ['-euo', 'pipefail', '-c', script ?? 'false'], { env }, (error, stdout, stderr) =>
-      error ? reject(new Error(`${error.message}\n${stdout}\n${stderr}`)) : resolve(stdout),
+    execFile(
+      'bash',
+      ['-euo', 'pipefail', '-c', scripts.join('\n')],
+      { env, cwd: root },
+      (error, stdout, stderr) =>
+        error ? reject(new Error(`${error.message}\n${stdout}\n${stderr}`)) : resolve(stdout),
     )
   })
 }
@@ -75,6 +84,15 @@ test('the permission lines of the README work as they stand', async () => {
   expect(output).toContain('"email":"you@example.test"')
 })
 
+test('an ask from one terminal is answered from another, by the lines of the README', async () => {
+  const [agent, person] = await Promise.all([runReadme('ask'), runReadme('answer')])
+  expect(person).toMatch(/"question":"May I push this\?".*\n\{"success":true\}/)
+  expect(person).toContain('"args":{"command":"git push origin main"}')
+  expect(agent).toBe(
+    'The person said: {"status":"answered","choice":"push"}\n{"success":true}\n{"status":"withdrawn"}\n',
+  )
+})
+
 test('the skill lines of the README work as they stand', async () => {
   const output = await runReadme('skills')
   expect(output).toContain('"versionNumber":2')
@@ -86,10 +104,43 @@ test('the skill lines of the README work as they stand', async () => {
 })
 
 test('the lines of the README that run a skill work as they stand', async () => {
-  const output = await runReadme('run')
+  const output = await runReadme('run', 'receipt')
   expect(output).toContain('"type":"session.status_idle"')
   expect(output).toContain('<svg')
   expect(output).toMatch(/"spend":\{"total":[\d.]*[1-9]/)
+  expect(output).toMatch(/receipt_exec_\S+: signed by .*\n\[\{.*"via":"person"/)
+})
+
+test('the lines of the README about a hand-over work as they stand, the first agent killed', async () => {
+  const output = await runReadme('handover')
+  // The second one read what the first one was asked and had made, and its result has the first one's file.
+  expect(output).toContain('| Draft the letter.')
+  expect(output).toMatch(/^\| draft\.md at \/api\/v1\/artifacts\//m)
+  expect(output).toContain('"type":"file","name":"draft.md"')
+  expect(output).not.toContain('"name":"HANDOVER.md"')
+  expect(output).toContain('Dear Ada,\nYours, the closer\n')
+  expect(output).toMatch(/tool\.call `handover` by `closer`/)
+  expect(output.indexOf('by `drafter`')).toBeLessThan(output.indexOf('`handover`'))
+})
+
+test('of twenty who claim a hand-over at once through both API processes, one has it', async () => {
+  const [first, second] = stack.apiUrls.map((url) => createCaller(url)) as [Caller, Caller]
+  const person = await first.newPerson()
+  const { token } = person
+  const send = async (path: string, body: unknown) =>
+    (await first.call('POST', `/api/v1${path}`, { token, body })).body
+  await send('/skills/csv-report/install', {})
+  const { id } = await send('/executions', { skill_slug: 'csv-report', input: 'Later' })
+  const { body: status } = await first.call('GET', `/api/v1/executions/${id}/status`, { token })
+  const { code } = await send(`/traces/${status.traceId}/handover`, {})
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, i) =>
+      (i % 2 ? first : second).call('POST', '/api/v1/traces/pickup', { token, body: { code } }),
+    ),
+  )
+  expect(answers.map(({ status: given }) => given).sort()).toEqual([200, ...Array(19).fill(409)])
+  const { body } = await second.call('GET', `/api/v1/traces/${status.traceId}/events`, { token })
+  expect(body.items.map(({ type }: { type: string }) => type)).toEqual(['tool.call', 'tool.result'])
 })
 
 test('the lines of the README with a workflow and a human in it work as they stand', async () => {
@@ -97,6 +148,42 @@ test('the lines of the README with a workflow and a human in it work as they sta
   expect(output).toContain('{"valid":true,"issues":[]}')
   expect(output).toMatch(/run is: suspended\n"action":"Pay 42 to Ada"\n/)
   expect(output).toMatch(/run is: success\n"result":\{"total":42,"approved":true\}/)
+})
+
+test('a workflow is composed by asking, waits for a person, and its end comes back, by the lines of the README', async () => {
+  const output = await runReadme('compose')
+  expect(output).toMatch(/^"message":"The workflow approve-payment runs as run_\S+"\n/)
+  expect(output).toMatch(
+    /"summary":"Workflow approve-payment waits for an answer\."\n"action":"Pay 42 to Ada"\n/,
+  )
+  expect(output).toMatch(
+    /"summary":"Workflow approve-payment has completed\."\n"result":\{"approved":true,"note":null\}/,
+  )
+})
+
+test('a thread hears within 3 s of a run whose worker died before it said a word', async () => {
+  const caller = createCaller(stack.baseUrl)
+  const { token } = await caller.newPerson()
+  const send = async (path: string, body: unknown) =>
+    (await caller.call('POST', `/api/v1${path}`, { token, body })).body
+  await send('/threads', { threadId: 'home' })
+  const definition = definitionOf('asking', [{ type: 'tool', id: 'ask', toolId: 'ask-human' }])
+  await send('/workflows/asking/install', { definition })
+  const { runId } = await send('/workflows/asking/launch', { inputs: {} })
+  const database = new pg.Client({ connectionString: stack.databaseUrl })
+  await database.connect()
+  // As the worker of a run from this thread leaves it that is killed right after its commit.
+  await database.query(
+    "update workflow_runs set conversation_id = 'home', status = 'canceled', ended_at = guild_now() where run_id = $1",
+    [runId],
+  )
+  await database.end()
+  const begun = performance.now()
+  const told = async () =>
+    (await caller.call('GET', '/api/v1/threads/home/notifications', { token })).body.items
+  await until(async () => (await told()).length > 0, 10_000)
+  expect(performance.now() - begun).toBeLessThan(3000)
+  expect(await told()).toMatchObject([{ kind: 'workflow.canceled', dedupeKey: `${runId}:canceled` }])
 })
 
 test('the API reaches a worker through the engine, and both API processes say so', async () => {

@@ -105,7 +105,7 @@ test(`a node of three is lost for good in the middle of ${wantedRuns} runs, and 
       `${calls.length - distinct.size} repeated`,
   )
   expect(cluster.pids()[0]).toBeNull()
-  // A launch that was refused is not carried either, although its word may have got through.
+  // A launch that was refused is not driven either, although its word may have got through.
   expect(new Set(calls.map(({ runId }) => runId))).toEqual(new Set(accepted))
   for (const runId of accepted) {
     const order = calls.filter((call) => call.runId === runId).map(({ stepId }) => stepId)

@@ -26,7 +26,7 @@ interface Case {
   }
 }
 
-const folder = join(repositoryRoot, 'packages/server/test/graph/corpus')
+const folder = join(repositoryRoot, 'packages/server/test/machinery/graph/corpus')
 const valid = readdirSync(folder)
   .sort()
   .map((file): Case => JSON.parse(readFileSync(join(folder, file), 'utf8')))

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
+import { withDatabase } from '../support/database.ts'
 import { bash, newRunner, script } from '../support/executions.ts'
 import { until } from '../support/processes.ts'
 import { definitionOf, endStates, type Runs, runsOf } from '../support/workflows.ts'
@@ -91,3 +92,36 @@ test('a skill that is interrupted by itself fails its step', async () => {
     details: { executionId, status: 'failed', stopReason: 'interrupt' },
   })
 })
+
+test('a message of sixty Ds and the skills that a chat runs for it cost no more than sixty', async () => {
+  const spender = await newRunner(app)
+  const { token } = spender
+  const tools = await app.call('PATCH', '/api/v1/agents/assistant', { token, body: { tools: ['skills'] } })
+  expect(tools.status, tools.text).toBe(200)
+  /** At the scripted model's price: 300 Ds for a million tokens that go in. */
+  const costing = (ds: number) => ({ input: Math.round((ds * 1_000_000) / 300), output: 0 })
+  const input = script({ tools: [bash('true')], usage: costing(15) }, { say: 'Run.', usage: costing(10) })
+  const running = { tools: [{ name: 'run_skill', input: errand(input) }], usage: costing(1) }
+  const message = script(running, running, running, { say: 'Done.', usage: costing(1) })
+  const body = { resourceId: spender.workspaceId, threadId: 'sixty', message, maxCost: 60 }
+  const sent = await app.call('POST', '/api/v1/agents/assistant/send-message', { token, body })
+  expect(sent.status, sent.text).toBe(202)
+  await until(async () => {
+    const { body } = await app.call('GET', '/api/v1/threads/sixty/runs', { token })
+    return ['completed', 'failed'].includes(body.items[0]?.status)
+  }, 60_000)
+  const spent = await withDatabase(stack.databaseUrl, async (database) => {
+    const { rows } = await database.query(
+      `select sum(amount_milli_ds) filter (where execution_id like 'exec_%')::float8 / 1000 as skills,
+         sum(amount_milli_ds)::float8 / 1000 as total from ledger where user_id = $1 and kind = 'settle'`,
+      [spender.userId],
+    )
+    return rows[0]
+  })
+  // It was used, by skills above all, and not merely refused.
+  expect(spent.skills).toBeGreaterThan(50)
+  expect(spent.total).toBeGreaterThan(55)
+  expect(spent.total).toBeLessThanOrEqual(60)
+  const billing = await app.call('GET', '/api/v1/billing', { token })
+  expect(billing.body.availableBalance).toBe(billing.body.balance)
+}, 90_000)

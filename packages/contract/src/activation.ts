@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { Modes, RequestedScope, Scopes, Wait } from './consent.ts'
 import { defineRoutes } from './route.ts'
 import { DeviceAuth, KeyAccess, Mode, Success, Timestamp, UserCode, WorkspaceRef } from './shapes.ts'
 
@@ -11,12 +12,19 @@ export const activationRoutes = defineRoutes({
     path: '/api/v1/activate',
     summary: 'Start pairing: get a code for the person and a secret for polling',
     description:
-      'Show user_code and the link to the person, then poll with device_code no faster than `interval`.',
+      'Show user_code and the link to the person, then poll with device_code no faster than `interval`. The person sees requested_scopes on the card of the pairing and grants some, all or none of them with it.',
     resource: 'pairings',
     verb: 'start',
     tag: 'activation',
     audience: 'public',
     limits: ['rest', 'activate'],
+    optionalBody: true,
+    body: Type.Object({
+      requested_scopes: Type.Optional(Scopes),
+      number_match: Type.Optional(
+        Type.Boolean({ description: 'The person must pick the number that the agent shows, of three' }),
+      ),
+    }),
     responses: {
       200: Type.Object({
         device_code: Type.String(),
@@ -26,10 +34,12 @@ export const activationRoutes = defineRoutes({
         app_download_url: Type.String(),
         expires_in: Type.Number(),
         interval: Type.Number(),
+        match: Type.Optional(Type.String({ description: 'Two digits to show beside the code' })),
       }),
     },
-    errors: ['RATE_LIMITED'],
+    errors: ['INVALID_INPUT', 'RATE_LIMITED'],
     example: {
+      body: { requested_scopes: ['profile:read'] },
       answers: {
         200: {
           device_code: 'kept-secret',
@@ -48,19 +58,22 @@ export const activationRoutes = defineRoutes({
     path: '/api/v1/activate/poll',
     summary: 'Ask whether the person has decided; the first poll after approval gets the key',
     description:
-      'Keep the key that the first poll after approval brings: later polls say `consumed`. 429 means slower.',
+      'Keep the key that the first poll after approval brings: later polls say `consumed`. 429 means slower. With `wait` it answers as soon as there is a decision.',
     resource: 'pairings',
     verb: 'poll',
     tag: 'activation',
     audience: 'public',
     limits: ['poll'],
-    body: Type.Object({ device_code: Type.String() }),
+    body: Type.Object({ device_code: Type.String(), ...Wait.properties }),
     responses: {
       200: Type.Object({
         status: Status,
         api_key: Type.Optional(Type.String()),
         tier: Type.Optional(Mode),
         workspace: Type.Optional(WorkspaceRef),
+        activated: Type.Optional(
+          Type.Boolean({ description: 'Whether the key works at once; otherwise connect with it first' }),
+        ),
       }),
     },
     errors: ['INVALID_INPUT', 'RATE_LIMITED'],
@@ -71,20 +84,26 @@ export const activationRoutes = defineRoutes({
     path: '/api/v1/activate/confirm',
     summary: 'Approve a pairing in the workspace the caller acts in',
     description:
-      'The agent gets its key at its next poll. 410 when the code has expired: the agent starts again.',
+      'The agent gets its key at its next poll. 410 when the code has expired: the agent starts again. `scopes` are granted to it, of those that it requested and in the modes that are named, persistent where none is; sensitive ones need device_auth over exactly these scopes and modes. Without `scopes` none is granted, and a pairing that requested some is `declared` unless access says otherwise. Where lookup answers match_choices, `match` must be the one that the agent shows: another is 403 with details.reason MATCH and refuses the pairing for good.',
     resource: 'pairings',
     verb: 'confirm',
+    creates: true,
     tag: 'activation',
     audience: 'session',
     limits: ['rest'],
     body: Type.Object({
       code: UserCode,
       access: Type.Optional(KeyAccess),
+      scopes: Type.Optional(Scopes),
+      modes: Type.Optional(Modes),
+      match: Type.Optional(Type.String({ maxLength: 8 })),
       device_auth: Type.Optional(DeviceAuth),
     }),
     responses: { 200: Success },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED', 'RATE_LIMITED'],
-    example: { body: { code: 'WDJB-MJHT', access: 'declared' } },
+    example: {
+      body: { code: 'WDJB-MJHT', scopes: ['profile:read'], modes: { 'profile:read': 'session' } },
+    },
   },
   lookupActivation: {
     method: 'GET',
@@ -100,6 +119,7 @@ export const activationRoutes = defineRoutes({
     query: Type.Object({ code: UserCode }),
     responses: {
       200: Type.Object({
+        approval_id: Type.String({ description: 'In the inbox of who looked, from now on' }),
         user_code: Type.String(),
         client_label: Type.String(),
         client_ua: Type.String(),
@@ -107,12 +127,21 @@ export const activationRoutes = defineRoutes({
         status: Status,
         expires_at: Timestamp,
         same_network: Type.Boolean({ description: 'The client asked from the network the caller is on' }),
+        requested_scopes: Type.Array(RequestedScope, {
+          description: 'What the client wants to be granted with the pairing; show them before confirming',
+        }),
+        match_choices: Type.Optional(
+          Type.Array(Type.String(), {
+            description: 'One of these is what the agent shows; ask the person which',
+          }),
+        ),
       }),
     },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'RATE_LIMITED'],
     example: {
       answers: {
         200: {
+          approval_id: 'activation_12',
           user_code: 'WDJB-MJHT',
           client_label: 'bot on build-7',
           client_ua: 'bot/1.0',
@@ -120,6 +149,16 @@ export const activationRoutes = defineRoutes({
           status: 'pending',
           expires_at: '2026-11-15T09:40:00Z',
           same_network: false,
+          requested_scopes: [
+            {
+              scope: 'profile:read',
+              group: 'profile',
+              description: 'Read your profile',
+              sensitive: false,
+              default_mode: 'persistent',
+              held: false,
+            },
+          ],
         },
       },
     },
@@ -131,6 +170,7 @@ export const activationRoutes = defineRoutes({
     description: 'The agent is told at its next poll; 409 when it was decided already.',
     resource: 'pairings',
     verb: 'deny',
+    creates: true,
     tag: 'activation',
     audience: 'session',
     limits: ['rest'],

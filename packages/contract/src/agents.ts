@@ -3,11 +3,20 @@ import { defineRoutes } from './route.ts'
 import { Nullable, Success, Timestamp } from './shapes.ts'
 import { slugPattern } from './slug.ts'
 
-export const reservedAgentSlugs = ['connect', 'request-permission', 'me'] as const
+export const reservedAgentSlugs = ['connect', 'request-permission', 'ask', 'me'] as const
 export const agentsPerWorkspace = 200
+/** Of all their instructions and descriptions together: they are listed in one answer. */
+export const agentBytesPerWorkspace = 2 * 1024 * 1024
+/** Of one agent, as many as are kept. */
+export const agentVersionsKept = 100
 
 const AgentParam = Type.Object({ agentId: Type.String() })
 const Names = Type.Array(Type.String({ minLength: 1, maxLength: 100 }), { maxItems: 100 })
+
+const Outside = Type.Unsafe<'ask' | 'never'>({
+  enum: ['ask', 'never'],
+  description: 'Whether the agent may ask for what reaches outside of the house',
+})
 
 export const Agent = Type.Object(
   {
@@ -20,6 +29,8 @@ export const Agent = Type.Object(
     primary: Type.Boolean(),
     tools: Type.Array(Type.String()),
     skills: Type.Array(Type.String()),
+    maxCostPerRun: Nullable(Type.Number({ description: 'In Ds' })),
+    outside: Outside,
     status: Type.String(),
     versionNumber: Type.Number(),
     createdAt: Timestamp,
@@ -29,6 +40,26 @@ export const Agent = Type.Object(
 )
 export type Agent = Static<typeof Agent>
 
+export const AgentVersion = Type.Object(
+  {
+    versionNumber: Type.Number(),
+    name: Type.String(),
+    description: Type.String(),
+    instructions: Type.String(),
+    model: Nullable(Type.String()),
+    tools: Type.Array(Type.String()),
+    skills: Type.Array(Type.String()),
+    maxCostPerRun: Nullable(Type.Number({ description: 'In Ds' })),
+    outside: Outside,
+    createdBy: Nullable(Type.String()),
+    note: Nullable(Type.String()),
+    createdAt: Timestamp,
+    active: Type.Boolean(),
+  },
+  { title: 'AgentVersion' },
+)
+export type AgentVersion = Static<typeof AgentVersion>
+
 const fields = {
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 120 })),
   description: Type.Optional(Type.String({ maxLength: 1024 })),
@@ -36,6 +67,15 @@ const fields = {
   model: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: 200 })),
   tools: Type.Optional(Names),
   skills: Type.Optional(Names),
+  maxCostPerRun: Type.Optional(
+    Type.Unsafe<number | null>({
+      type: ['number', 'null'],
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'In Ds; null: as the deployment has it',
+    }),
+  ),
+  outside: Type.Optional(Outside),
 }
 
 const shared = { tag: 'agents', audience: 'credential', limits: ['rest'] } as const
@@ -100,6 +140,34 @@ export const agentRoutes = defineRoutes({
     responses: { 200: Agent },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT'],
     example: { body: { instructions: 'Write plainly.', primary: true } },
+  },
+  listAgentVersions: {
+    ...shared,
+    method: 'GET',
+    path: '/api/v1/agents/:agentId/versions',
+    summary: 'What an agent was at each of its versions, newest first',
+    description: 'The last 100 are kept; the `active` one is what the agent is now.',
+    resource: 'agents',
+    verb: 'versions',
+    page: 'bare',
+    scopes: ['agent:list'],
+    params: AgentParam,
+    responses: { 200: Type.Array(AgentVersion) },
+    errors: ['NOT_FOUND'],
+  },
+  restoreAgentVersion: {
+    ...shared,
+    method: 'POST',
+    path: '/api/v1/agents/:agentId/versions/:versionNumber/restore',
+    summary: 'Make an agent again what it was; nothing is deleted',
+    description: 'Adds a version with the old content; whether the agent is primary stays as it is.',
+    resource: 'agents',
+    verb: 'restore',
+    creates: true,
+    scopes: ['workspace:files:write'],
+    params: Type.Object({ agentId: Type.String(), versionNumber: Type.String() }),
+    responses: { 200: Agent },
+    errors: ['INVALID_INPUT', 'NOT_FOUND'],
   },
   deleteAgent: {
     ...shared,

@@ -35,6 +35,20 @@ export type Artifact = Static<typeof Artifact>
 export const ArtifactSummary = Type.Omit(Artifact, ['files'], { title: 'ArtifactSummary' })
 export type ArtifactSummary = Static<typeof ArtifactSummary>
 
+/** Files as JSON; they may also come as a form. */
+export const GivenFiles = Type.Optional(
+  Type.Array(
+    Type.Object({
+      path: Type.String({ maxLength: 1000 }),
+      content: Type.String(),
+      encoding: Type.Optional(Type.Enum(['utf8', 'base64'])),
+    }),
+    { maxItems: bundleLimits.files },
+  ),
+)
+/** Base64 in JSON takes a third more than the bytes it stands for. */
+export const givenFilesBytes = 14_500_000
+
 export const artifactRoutes = defineRoutes({
   createArtifact: {
     method: 'POST',
@@ -51,23 +65,13 @@ export const artifactRoutes = defineRoutes({
     limits: ['rest'],
     creates: true,
     uploads: true,
-    // Base64 in JSON takes a third more than the bytes it stands for.
-    bodyLimitBytes: 14_500_000,
+    bodyLimitBytes: givenFilesBytes,
     body: Type.Object({
       type: ArtifactType,
       slug: Type.Optional(Slug),
       name: Type.Optional(Type.String({ minLength: 1, maxLength: 120 })),
       description: Type.Optional(Type.String({ maxLength: 1024 })),
-      files: Type.Optional(
-        Type.Array(
-          Type.Object({
-            path: Type.String({ maxLength: 1000 }),
-            content: Type.String(),
-            encoding: Type.Optional(Type.Enum(['utf8', 'base64'])),
-          }),
-          { maxItems: bundleLimits.files },
-        ),
-      ),
+      files: GivenFiles,
     }),
     responses: { 201: Artifact },
     errors: ['INVALID_INPUT', 'CONFLICT'],

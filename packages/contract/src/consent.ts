@@ -1,17 +1,17 @@
 import { type Static, Type } from 'typebox'
 import { actionArgsLimits, longPollMaxSeconds } from './limits.ts'
 import { defineRoutes } from './route.ts'
-import { DeviceAuth, Mode, Nullable, Success, Timestamp, UserCode, Uuid, WorkspaceRef } from './shapes.ts'
+import { DeviceAuth, Nullable, Success, Timestamp, UserCode, WorkspaceRef } from './shapes.ts'
 
 export const GrantModeSchema = Type.Enum(['persistent', 'session', 'one_time'], { title: 'GrantMode' })
 const Scope = Type.String({ minLength: 1, maxLength: 120 })
-const Scopes = Type.Array(Scope, { maxItems: 50 })
-const Wait = Type.Object({
+export const Scopes = Type.Array(Scope, { maxItems: 50 })
+export const Wait = Type.Object({
   wait: Type.Optional(
     Type.Integer({ minimum: 0, maximum: longPollMaxSeconds, description: 'Seconds to wait for a decision' }),
   ),
 })
-const Modes = Type.Record(Type.String(), GrantModeSchema)
+export const Modes = Type.Record(Type.String(), GrantModeSchema)
 const Reason = Type.Optional(Type.String({ maxLength: 280 }))
 
 const status = Type.Enum(['pending', 'granted', 'denied', 'expired'])
@@ -102,6 +102,7 @@ export const consentRoutes = defineRoutes({
         status: Type.Literal('pending'),
         consent_id: Type.String(),
         link_code: Type.String(),
+        approval_url: Type.String({ description: 'Where the person decides; show it to them' }),
         poll_url: Type.String(),
         poll_interval_seconds: Type.Number(),
       }),
@@ -115,6 +116,7 @@ export const consentRoutes = defineRoutes({
           status: 'pending',
           consent_id: 'con_1',
           link_code: 'WDJB-MJHT',
+          approval_url: 'https://example.com/approvals/con_1',
           poll_url: '/api/v1/agents/connect/poll/con_1',
           poll_interval_seconds: 2,
         },
@@ -170,6 +172,7 @@ export const consentRoutes = defineRoutes({
       'Sensitive scopes need device_auth over exactly these scopes and modes: get it from approvals/:id/challenge.',
     resource: 'consents',
     verb: 'approve',
+    creates: true,
     tag: 'agents',
     audience: 'session',
     limits: ['rest'],
@@ -193,6 +196,7 @@ export const consentRoutes = defineRoutes({
     description: 'The agent is told the reason at its next poll.',
     resource: 'consents',
     verb: 'deny',
+    creates: true,
     tag: 'agents',
     audience: 'session',
     limits: ['rest'],
@@ -227,6 +231,7 @@ export const consentRoutes = defineRoutes({
       202: Type.Object({
         status: Type.Literal('pending'),
         request_id: Type.String(),
+        approval_url: Type.String({ description: 'Where the person decides; show it to them' }),
         poll_url: Type.String(),
         poll_interval_seconds: Type.Number(),
       }),
@@ -239,6 +244,7 @@ export const consentRoutes = defineRoutes({
         202: {
           status: 'pending',
           request_id: 'req_2f',
+          approval_url: 'https://example.com/approvals/req_2f',
           poll_url: '/api/v1/agents/request-permission/poll/req_2f',
           poll_interval_seconds: 2,
         },
@@ -280,6 +286,7 @@ export const consentRoutes = defineRoutes({
       'The mode may be narrower than what was asked. Sensitive scopes need device_auth: 403 says so.',
     resource: 'permissions',
     verb: 'approve',
+    creates: true,
     tag: 'agents',
     audience: 'session',
     limits: ['rest'],
@@ -306,6 +313,7 @@ export const consentRoutes = defineRoutes({
     description: 'The agent is told the reason at its next poll.',
     resource: 'permissions',
     verb: 'deny',
+    creates: true,
     tag: 'agents',
     audience: 'session',
     limits: ['rest'],
@@ -336,51 +344,5 @@ export const consentRoutes = defineRoutes({
     },
     errors: ['NOT_FOUND'],
     example: { answers: { 200: { success: true, key_id: 12, scopes: [] } } },
-  },
-  getAgentSelf: {
-    method: 'GET',
-    path: '/api/v1/agents/me',
-    summary: 'What this key is and may do right now',
-    description: 'The first thing an agent should read: workspace, scopes, budget, what runs.',
-    resource: 'permissions',
-    verb: 'me',
-    tag: 'agents',
-    audience: 'key',
-    limits: ['rest'],
-    responses: {
-      200: Type.Object({
-        key: Type.Object({ id: Type.Number(), label: Type.String(), prefix: Type.String() }),
-        workspace: WorkspaceRef,
-        user: Type.Object({ id: Uuid }),
-        mode: Mode,
-        activated: Type.Boolean(),
-        scopes: Type.Array(
-          Type.Object({ scope: Type.String(), mode: GrantModeSchema, expires_at: Nullable(Timestamp) }),
-        ),
-        budget: Type.Object({ spent: Type.Number(), limit: Nullable(Type.Number()) }),
-        rate: Type.Object({ limit: Type.Number(), windowSeconds: Type.Number() }),
-        running: Type.Array(Type.String(), {
-          description: 'Executions that work and runs that wait or advance, by id, of this key',
-        }),
-        mcp: Type.Boolean({ description: 'Whether this account may use the MCP transport' }),
-      }),
-    },
-    errors: [],
-    example: {
-      answers: {
-        200: {
-          key: { id: 12, label: 'Nightly bot', prefix: 'gk_live_3fX9' },
-          workspace: { id: '0198c1f2-7c00-7000-8000-000000000001', name: 'Acme' },
-          user: { id: '0198c1f2-7c00-7000-8000-00000000000a' },
-          mode: 'paygmode',
-          activated: true,
-          scopes: [{ scope: 'profile:read', mode: 'persistent', expires_at: null }],
-          budget: { spent: 41.5, limit: 500 },
-          rate: { limit: 100, windowSeconds: 60 },
-          running: [],
-          mcp: true,
-        },
-      },
-    },
   },
 })

@@ -2,3 +2,4 @@
 export * from './execution-events.ts'
 export * from './live-events.ts'
 export * from './run-events.ts'
+export * from './thread-events.ts'

@@ -33,6 +33,13 @@ export const AgentInfo = Type.Union(
       voidsText: Type.Boolean({ description: 'The deltas since the last event are void' }),
     }),
     Type.Object({
+      kind: Type.Literal('fallback', { description: 'Another model is asked, the one before cannot answer' }),
+      from: Type.String(),
+      to: Type.String(),
+      reason: Type.String(),
+      voidsText: Type.Boolean({ description: 'The deltas since the last event are void' }),
+    }),
+    Type.Object({
       kind: Type.Literal('files-left-out', { description: 'Too many or too large to be kept' }),
       paths: Type.Array(Type.String()),
     }),
@@ -58,11 +65,17 @@ export const executionEventPayloads = {
     tool: Type.String(),
     label: Type.String(),
     toolUseId: Type.Optional(Type.String()),
+    input: Type.Optional(
+      Type.String({ description: 'As JSON; cut after 4 KiB, with secrets of this service taken out' }),
+    ),
   }),
   'agent.tool_result': Type.Object({
     toolUseId: Type.String(),
     isError: Type.Boolean(),
     summary: Type.String(),
+    output: Type.Optional(
+      Type.String({ description: 'Cut after 4 KiB, with secrets of this service taken out' }),
+    ),
   }),
   'execution.cost': Type.Object({ cost: Type.Number({ description: 'Running total, in Ds' }) }),
   'execution.result': Type.Object({
@@ -72,6 +85,8 @@ export const executionEventPayloads = {
   }),
   'span.model_request_end': Type.Object({
     usage: Type.Object({ input_tokens: Type.Integer(), output_tokens: Type.Integer() }),
+    model: Type.Optional(Type.String()),
+    durationMs: Type.Optional(Type.Integer({ description: 'From the question to the whole reply' })),
   }),
 }
 

@@ -1,8 +1,9 @@
 import { type Static, Type } from 'typebox'
-import { ExecutionEvent, ExecutionStreamEvent, OutputBlock } from './execution-events.ts'
+import { ExecutionEvent, ExecutionStreamEvent } from './execution-events.ts'
+import { Execution, ExecutionState, ExecutionStatus } from './execution-records.ts'
 import { defineRoutes } from './route.ts'
 import { anySkill } from './scopes.ts'
-import { Limit, Nullable, Offset, shownAs, Timestamp } from './shapes.ts'
+import { AnyFields, Limit, Nullable, Offset, shownAs } from './shapes.ts'
 
 /** What an execution is given to work on, in bytes of UTF-8. */
 export const inputBytes = 102_400
@@ -17,6 +18,10 @@ const Label = Type.String({ minLength: 1, maxLength: 64 })
 
 /** Counted by the interface; read as what an agent may spend at most. */
 const MaxCost = Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'In Ds' })
+/** The default is `reject`. */
+const IfBusy = Type.Enum(['reject', 'queue'], {
+  description: 'When another execution works: refuse, or wait for its turn',
+})
 export const Attachment = Type.Object(
   {
     name: Type.String({ minLength: 1, maxLength: 200 }),
@@ -27,12 +32,7 @@ export const Attachment = Type.Object(
   { title: 'Attachment' },
 )
 export type Attachment = Static<typeof Attachment>
-/** Which connected application a run wants to use; kept as it is sent. */
-const Connector = Type.Record(Type.String(), Type.Unknown())
 const Attachments = Type.Array(Attachment, { maxItems: maxAttachments })
-
-const Status = Type.Enum(['idle', 'working', 'completed', 'failed'])
-const StopReason = Nullable(Type.String({ description: 'end_turn, interrupt, limit_reached or error' }))
 
 /** Base64 takes a third more than the bytes it stands for, and all attachments together may be 10 MB. */
 const startBodyBytes = 14_500_000
@@ -46,60 +46,6 @@ const Event = shownAs(
   }),
   ExecutionEvent,
 )
-
-export const Execution = Type.Object(
-  {
-    id: Type.Number(),
-    executionId: Type.String(),
-    skillSlug: Type.String(),
-    skillName: Type.String(),
-    skillVersion: Type.Number(),
-    status: Status,
-    stopReason: StopReason,
-    errorCode: Nullable(Type.String()),
-    cost: Type.Number(),
-    source: Type.String(),
-    interface: Type.String(),
-    inputText: Type.String(),
-    startedAt: Nullable(Timestamp),
-    completedAt: Nullable(Timestamp),
-    queuedAt: Nullable(Timestamp),
-    traceId: Type.String(),
-    parentExecutionId: Type.Optional(Type.String()),
-  },
-  { title: 'Execution' },
-)
-export type Execution = Static<typeof Execution>
-
-export const ExecutionStatus = Type.Object(
-  {
-    executionId: Type.String(),
-    status: Status,
-    skillSlug: Type.String(),
-    skillName: Type.String(),
-    skillVersion: Type.Number(),
-    stopReason: StopReason,
-    errorCode: Nullable(Type.String()),
-    traceId: Type.String(),
-    cost: Type.Number(),
-    queuedAt: Nullable(Timestamp),
-    startedAt: Nullable(Timestamp),
-    completedAt: Nullable(Timestamp),
-    parentExecutionId: Type.Optional(Type.String()),
-    connector: Type.Optional(Connector),
-    outputBlocks: Type.Array(
-      shownAs(
-        Type.Object(
-          { sequence: Type.Integer(), type: Type.Enum(['text', 'tool', 'file', 'json', 'error']) },
-          { additionalProperties: true },
-        ),
-        OutputBlock,
-      ),
-    ),
-  },
-  { title: 'ExecutionStatus' },
-)
-export type ExecutionStatus = Static<typeof ExecutionStatus>
 
 const flatErrors = [
   'INVALID_INPUT',
@@ -118,10 +64,11 @@ export const executionRoutes = defineRoutes({
     path: '/api/v1/skills/:slug/run',
     summary: 'Start a skill at once; watch it through its stream',
     description:
-      'Watch it at sseUrl. 402: add credits. 403 lists missing_scopes: ask with agents/request-permission. 429 EXECUTION_RUNNING: wait, or queue with POST executions.',
+      'Watch it at sseUrl. 402: add credits. 403 lists missing_scopes: ask with agents/request-permission. 429 EXECUTION_RUNNING: wait, or send it with ifBusy `queue`: then it waits its turn.',
     resource: 'skills',
     verb: 'run',
     ...shared,
+    namesAgent: true,
     scopes: ['tool:execute:{slug}'],
     limits: ['rest', 'skillRun'],
     creates: true,
@@ -131,8 +78,9 @@ export const executionRoutes = defineRoutes({
     body: Type.Object({
       input: Input,
       attachments: Type.Optional(Attachments),
-      connector: Type.Optional(Connector),
+      connector: Type.Optional(AnyFields),
       maxCost: Type.Optional(MaxCost),
+      ifBusy: Type.Optional(IfBusy),
       source: Type.Optional(Label),
       interface: Type.Optional(Label),
     }),
@@ -140,7 +88,7 @@ export const executionRoutes = defineRoutes({
       200: Type.Object({
         executionId: Type.String(),
         skillName: Type.String(),
-        status: Type.Literal('started'),
+        status: Type.Enum(['started', 'queued']),
         message: Type.String(),
         sseUrl: Type.String({
           description:
@@ -175,6 +123,7 @@ export const executionRoutes = defineRoutes({
     resource: 'executions',
     verb: 'create',
     ...shared,
+    namesAgent: true,
     limits: ['rest'],
     creates: true,
     bodyLimitBytes: startBodyBytes,
@@ -208,21 +157,26 @@ export const executionRoutes = defineRoutes({
     method: 'GET',
     path: '/api/v1/executions',
     summary: 'The executions of this workspace, newest first',
-    description: '`channels` and `interfaces` filter by what was said at the start, separated by commas.',
+    description:
+      'Follow nextCursor until it is null; with `offset` what was seen moves down as new ones come. `channels` and `interfaces` filter by what was said at the start, separated by commas.',
     resource: 'executions',
     verb: 'list',
-    page: 'offset',
+    page: 'cursor',
     ...shared,
     limits: ['rest'],
     query: Type.Object({
       limit: Limit(200),
+      cursor: Type.Optional(Type.String({ maxLength: 300 })),
       offset: Offset(),
+      status: Type.Optional(ExecutionState),
+      skill: Type.Optional(Type.String({ maxLength: 64, description: 'The slug of a skill' })),
       channels: Type.Optional(Type.String({ maxLength: 1000 })),
       interfaces: Type.Optional(Type.String({ maxLength: 1000 })),
     }),
     responses: {
       200: Type.Object({
         items: Type.Array(Execution),
+        nextCursor: Nullable(Type.String()),
         hasMore: Type.Boolean(),
         offset: Type.Number(),
         limit: Type.Number(),
@@ -272,7 +226,9 @@ export const executionRoutes = defineRoutes({
       'With ifBusy `queue` it waits its turn instead of 429. 409 once it has started or ended. 402: add credits.',
     resource: 'executions',
     verb: 'post',
+    creates: true,
     ...shared,
+    namesAgent: true,
     ...ofItsSkill,
     limits: ['rest'],
     flatErrors: ['INSUFFICIENT_CREDITS', 'EXECUTION_RUNNING', 'EXECUTION_FAILED'],
@@ -291,7 +247,7 @@ export const executionRoutes = defineRoutes({
         ]),
         { minItems: 1, maxItems: maxEvents },
       ),
-      ifBusy: Type.Optional(Type.Enum(['reject', 'queue'])),
+      ifBusy: Type.Optional(IfBusy),
       maxCost: Type.Optional(MaxCost),
     }),
     responses: { 200: Type.Object({ data: Type.Array(Event) }) },
@@ -324,10 +280,12 @@ export const executionRoutes = defineRoutes({
     method: 'POST',
     path: '/api/v1/executions/:executionId/rerun',
     summary: 'Run the same skill again with another input, linked to this execution',
-    description: "It gets the skill's present version. 402, 403 and 429 as when a skill is run.",
+    description:
+      "It gets the skill's present version. 402, 403 and 429 as when a skill is run; with ifBusy `queue` it waits its turn.",
     resource: 'executions',
     verb: 'rerun',
     ...shared,
+    namesAgent: true,
     scopes: [anySkill],
     scopesFrom: ofItsSkill.scopesFrom,
     limits: ['rest', 'skillRun'],
@@ -338,6 +296,7 @@ export const executionRoutes = defineRoutes({
     body: Type.Object({
       input: Input,
       maxCost: Type.Optional(MaxCost),
+      ifBusy: Type.Optional(IfBusy),
       attachments: Type.Optional(
         Type.Array(Attachment, {
           maxItems: maxAttachments,
@@ -350,13 +309,13 @@ export const executionRoutes = defineRoutes({
         executionId: Type.String(),
         parentExecutionId: Type.String(),
         skillName: Type.String(),
-        status: Type.Literal('started'),
+        status: Type.Enum(['started', 'queued']),
         message: Type.String(),
       }),
     },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'INSUFFICIENT_CREDITS', 'EXECUTION_RUNNING', 'EXECUTION_FAILED'],
     example: {
-      body: { input: 'The last 14 days' },
+      body: { input: 'The last 14 days', ifBusy: 'queue' },
       answers: {
         200: {
           executionId: 'exec_8e2d',

@@ -7,6 +7,12 @@ const SpendLimit = Nullable(
   Type.Number({ minimum: 0, maximum: 1_000_000_000, description: 'In Ds; null for none' }),
 )
 
+/** What a key has spent of late. */
+export const recentSpend = {
+  today: Type.Number({ description: 'In Ds, charged since midnight UTC, less refunds' }),
+  month: Type.Number({ description: 'In Ds, charged since the first of the month UTC, less refunds' }),
+}
+
 export const Key = Type.Object(
   {
     id: Type.Number(),
@@ -24,7 +30,7 @@ export const Key = Type.Object(
     lastUsedIp: Nullable(Type.String()),
     createdAt: Timestamp,
     expiresAt: Nullable(Timestamp),
-    spend: Type.Object({ total: Type.Number(), limit: SpendLimit }),
+    spend: Type.Object({ total: Type.Number(), limit: SpendLimit, ...recentSpend }),
   },
   { title: 'Key' },
 )
@@ -34,13 +40,13 @@ export const NewKey = Extended(Key, 'NewKey', { api_key: Type.String({ descripti
 export type NewKey = Static<typeof NewKey>
 
 /** The part of a request for a key that says what it may do. */
-export interface KeyWish {
+export interface KeyInput {
   readonly access?: 'full' | 'declared' | undefined
   readonly scopes?: readonly string[] | undefined
 }
 
 /** Naming scopes is a declaration; only silence means full access. */
-export function accessOf({ access, scopes }: KeyWish): 'full' | 'declared' {
+export function accessOf({ access, scopes }: KeyInput): 'full' | 'declared' {
   return access ?? (scopes ? 'declared' : 'full')
 }
 
@@ -122,42 +128,5 @@ export const keyRoutes = defineRoutes({
     responses: { 200: NewKey },
     errors: ['NOT_FOUND', 'CONFLICT'],
     example: { body: {} },
-  },
-  revokeKey: {
-    method: 'DELETE',
-    path: '/api/v1/keys/:id',
-    summary: 'Revoke a key for good; with stopRunning, also once more for what a revoked one still runs',
-    description:
-      'Works in every process at once. With stopRunning what the key has started is stopped and counted.',
-    resource: 'keys',
-    verb: 'revoke',
-    tag: 'keys',
-    audience: 'session',
-    limits: ['rest'],
-    params: IdParam,
-    query: Type.Object({ stopRunning: Type.Optional(Type.Boolean()) }),
-    responses: {
-      200: Type.Object({
-        success: Type.Literal(true),
-        stopped: Type.Number({ description: 'How many executions and runs were ended' }),
-      }),
-    },
-    errors: ['NOT_FOUND'],
-    example: { answers: { 200: { success: true, stopped: 0 } } },
-  },
-  reportLeakedKey: {
-    method: 'POST',
-    path: '/api/v1/keys/report-leak',
-    summary: 'Anybody who finds a key can have it revoked by presenting it',
-    description: 'Needs no credential and tells nothing about the key but whether it worked until now.',
-    resource: 'keys',
-    verb: 'reportLeak',
-    tag: 'keys',
-    audience: 'public',
-    limits: ['rest'],
-    body: Type.Object({ key: Type.String({ maxLength: 300 }) }),
-    responses: { 200: Type.Object({ success: Type.Literal(true), revoked: Type.Boolean() }) },
-    errors: ['INVALID_INPUT'],
-    example: { body: { key: 'gk_live_3fX9…' }, answers: { 200: { success: true, revoked: true } } },
   },
 })

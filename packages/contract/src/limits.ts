@@ -17,9 +17,17 @@ export const limits = {
   poll: { max: 600, windowSeconds: 60, per: 'address' },
   /** Apps that get, renew and revoke tokens of OAuth. */
   token: { max: 300, windowSeconds: 60, per: 'address' },
+  /** Apps that register themselves, where the operator lets them. */
+  registration: { max: 10, windowSeconds: 60, per: 'address' },
   /** Openings of streams, by the credential that asked for the address. */
   stream: { max: 300, windowSeconds: 60, per: 'caller' },
+  /** Whatever is said to the MCP transport. */
+  mcp: { max: 60, windowSeconds: 60, per: 'caller' },
+  /** What an agent does for whoever wrote to it, by the credential it was written with. */
+  toolCall: { max: 300, windowSeconds: 60, per: 'caller' },
   skillRun: { max: 30, windowSeconds: 60, per: 'user' },
+  /** What browsers report of the app's pages. */
+  report: { max: 10, windowSeconds: 60, per: 'address' },
   activate: { max: 1, windowSeconds: 1, per: 'address' },
   activationPoll: { max: 1, windowSeconds: 1, per: 'code' },
   codeMisses: { max: 10, windowSeconds: 600, per: 'user' },
@@ -33,6 +41,12 @@ export const pendingPerKey = 5
 /** Of the arguments that an agent shows with a request. */
 export const actionArgsLimits = { bytes: 65_536, depth: 64 } as const
 export const approvalLifetimeSeconds = 600
+/** Of what an agent asks about an act of its own. */
+export const askSchemaBytes = 16_384
+export const askLifetimeSeconds = { least: 60, most: 86_400, otherwise: 3600 } as const
+/** How long a run may wait for leave to use a tool, and how long a yes for a tool in a thread holds. */
+export const toolRequestSeconds = 86_400
+export const toolGrantSeconds = 3600
 export const approvalPollIntervalSeconds = 2
 export const sessionGrantSeconds = 3600
 export const oneTimeGrantSeconds = 300

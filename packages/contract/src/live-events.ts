@@ -1,4 +1,5 @@
 import { type Static, type TProperties, Type } from 'typebox'
+import { ApprovalKind } from './approvals.ts'
 import { defineRoutes } from './route.ts'
 import { RunStatus } from './run-events.ts'
 import { Nullable, Timestamp } from './shapes.ts'
@@ -12,7 +13,7 @@ const end = {
 }
 const approval = {
   approvalId: Type.String(),
-  kind: Type.Enum(['activation', 'consent', 'permission', 'workflow', 'budget']),
+  kind: ApprovalKind,
 }
 const says = <const T extends string, P extends TProperties>(type: T, fields: P) =>
   Type.Object({ type: Type.Literal(type), ...fields })
@@ -36,6 +37,12 @@ export const LiveEvent = Type.Intersect(
       says('execution-failed', end),
       says('approval-requested', approval),
       says('approval-resolved', { ...approval, status: Type.Enum(['granted', 'denied', 'expired']) }),
+      says('notification', {
+        notificationId: Type.String(),
+        threadId: Type.String(),
+        kind: Type.String(),
+      }),
+      says('thread-updated', { threadId: Type.String(), sequence: Type.Integer() }),
       says('workflow-run-updated', { runId: Type.String(), workflowId: Type.String(), status: RunStatus }),
     ]),
   ],
@@ -43,18 +50,22 @@ export const LiveEvent = Type.Intersect(
 )
 export type LiveEvent = Static<typeof LiveEvent>
 
+/** That the connection is alive, for whoever cannot see pings and asked for it with beats=1. */
+export const SocketBeat = Type.Object({ type: Type.Literal('beat') }, { title: 'SocketBeat' })
+export type SocketBeat = Static<typeof SocketBeat>
+
 export const liveRoutes = defineRoutes({
   getSubscribeUrl: {
     method: 'GET',
     path: '/api/v1/events/subscribe-url',
     summary: "A single-use address of this credential's event socket",
     description:
-      'Connect a WebSocket to it within five minutes. Each message is one LiveEvent; none is repeated, so read what you show again after every reconnect. Close codes: 4001 the credential ended, 4008 too many sockets, 1012 reconnect.',
+      'Connect a WebSocket to it within five minutes. Each message is one LiveEvent; none is repeated, so read what you show again after every reconnect. Add beats=1 to the address to be told {"type":"beat"} every 25 seconds, where pings cannot be seen. Close codes: 4001 the credential ended, 4008 too many sockets, 1012 reconnect.',
     resource: 'events',
     verb: 'subscribeUrl',
     tag: 'events',
     audience: 'credential',
-    socket: LiveEvent,
+    socket: Type.Union([LiveEvent, SocketBeat]),
     limits: ['rest'],
     responses: { 200: Type.Object({ url: Type.String(), expiresInMs: Type.Number() }) },
     errors: [],

@@ -27,6 +27,20 @@ export const metaRoutes = defineRoutes({
         deprecations: Type.Array(
           Type.Object({ route: Type.String(), deprecation: Type.String(), sunset: Type.String() }),
         ),
+        appUrl: Type.String({ description: 'Where people decide: cards are at <appUrl>/approvals/<id>' }),
+        clients: Type.Object(
+          { cli: Type.Object({ minimum: Type.String() }) },
+          { description: 'The oldest version of each client that this deployment serves' },
+        ),
+        push: Type.Union(
+          [
+            Type.Object({
+              applicationServerKey: Type.String({ description: 'For PushManager.subscribe, as base64url' }),
+            }),
+            Type.Null(),
+          ],
+          { description: 'Null where browsers are not told of what waits' },
+        ),
       }),
     },
     errors: [],
@@ -39,6 +53,9 @@ export const metaRoutes = defineRoutes({
           format: 'guildhall-workflow-v1',
           features: ['skills'],
           deprecations: [],
+          appUrl: 'https://example.com',
+          clients: { cli: { minimum: '0.1.0' } },
+          push: null,
         },
       },
     },

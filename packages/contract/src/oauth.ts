@@ -25,11 +25,14 @@ export type NewOAuthClient = Static<typeof NewOAuthClient>
 export const OAuthGrant = Type.Object(
   {
     id: Type.Number(),
-    client_id: Type.String(),
+    client_id: Type.String({
+      description: 'For an app that nobody registered here, the address of the document that describes it',
+    }),
     name: Type.String({ description: 'What the app calls itself' }),
     scopes: Type.Array(Type.String()),
     workspace: WorkspaceRef,
     created_at: Timestamp,
+    last_used_at: Nullable(Timestamp),
     expires_at: Timestamp,
   },
   { title: 'OAuthGrant' },

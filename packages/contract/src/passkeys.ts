@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { Modes } from './consent.ts'
 import { defineRoutes } from './route.ts'
 import { DeviceAuth, IdParam, KeyAccess, Nullable, Success, Timestamp, UserCode } from './shapes.ts'
 
@@ -15,6 +16,16 @@ export const Passkey = Type.Object(
   { title: 'Passkey' },
 )
 export type Passkey = Static<typeof Passkey>
+
+export const passkeyPurposes = [
+  'register',
+  'remove',
+  'create-key',
+  'confirm',
+  'invite',
+  'recovery-codes',
+  'cancel-reset',
+] as const
 
 export const passkeyRoutes = defineRoutes({
   listPasskeys: {
@@ -37,7 +48,7 @@ export const passkeyRoutes = defineRoutes({
     summary:
       'What the browser needs to register a passkey, or to assert one for something other than an approval',
     description:
-      'Give the options to navigator.credentials, then send its answer to the route that asked for it.',
+      'Give the options to navigator.credentials, then send its answer to the route that asked for it, with exactly the same access, scopes and modes.',
     resource: 'passkeys',
     verb: 'prepare',
     tag: 'passkeys',
@@ -45,13 +56,12 @@ export const passkeyRoutes = defineRoutes({
     limits: ['rest'],
     optionalBody: true,
     body: Type.Object({
-      purpose: Type.Optional(
-        Type.Enum(['register', 'remove', 'create-key', 'confirm'], { description: 'register if left out' }),
-      ),
+      purpose: Type.Optional(Type.Enum(passkeyPurposes, { description: 'register if left out' })),
       passkeyId: Type.Optional(Type.String({ maxLength: 200 })),
       access: Type.Optional(KeyAccess),
       scopes: Type.Optional(Type.Array(Type.String({ maxLength: 120 }), { maxItems: 100 })),
       code: Type.Optional(UserCode),
+      modes: Type.Optional(Modes),
     }),
     responses: {
       200: Type.Object({
@@ -73,7 +83,7 @@ export const passkeyRoutes = defineRoutes({
     path: '/api/v1/passkeys',
     summary: 'Register a passkey; a further one needs an assertion by an existing one',
     description:
-      'Options come from passkeys/options and fit once. 403 with device_auth_required: assert an existing passkey.',
+      'Options come from passkeys/options and fit once. 403 with device_auth_required: assert an existing passkey, or give a code of passkeys/invites or a recovery code.',
     resource: 'passkeys',
     verb: 'create',
     tag: 'passkeys',
@@ -84,6 +94,16 @@ export const passkeyRoutes = defineRoutes({
       name: Type.Optional(Type.String({ minLength: 1, maxLength: 64, pattern: '\\S' })),
       credential: DeviceAuth,
       device_auth: Type.Optional(DeviceAuth),
+      invite: Type.Optional(
+        Type.String({ maxLength: 40, description: 'A code of passkeys/invites, instead of device_auth' }),
+      ),
+      recovery_code: Type.Optional(
+        Type.String({
+          maxLength: 60,
+          description:
+            'One of the recovery codes, instead of device_auth; needs a sign-in of the last ten minutes',
+        }),
+      ),
     }),
     responses: { 201: Passkey },
     errors: ['INVALID_INPUT', 'CONFLICT'],

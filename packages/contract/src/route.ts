@@ -8,10 +8,11 @@ import type { LimitName } from './limits.ts'
  * - `credential`: an active API key, a session or an OAuth token.
  * - `session`: a person in the app and nobody else, so that no agent can approve for itself.
  * - `key`: an API key and nothing else: what an agent asks for itself.
+ * - `agent`: an API key or an OAuth token: a door behind which each call is asked for its scopes.
  * - `signed`: whoever has an address that the service signed for one of these; the address is the credential.
  * - `operator`: who runs the service, by a token of the configuration.
  */
-export type Audience = 'public' | 'credential' | 'session' | 'key' | 'signed' | 'operator'
+export type Audience = 'public' | 'credential' | 'session' | 'key' | 'agent' | 'signed' | 'operator'
 
 interface Example {
   readonly body?: unknown
@@ -50,6 +51,10 @@ export interface Route {
   readonly accept?: 'text/event-stream'
   /** What an OAuth token must name, all of it, whatever else it may do. Keys and sessions are not asked. */
   readonly oauthScopes?: readonly string[]
+  /** Which subscription modes may call it, where not all. */
+  readonly modes?: readonly ('byokmode' | 'paygmode' | 'basedmode')[]
+  /** Leads to other operations, which ask for their own rights: an OAuth token needs no scope for the door itself. */
+  readonly door?: true
   /** Served also for a key that waits for its first consent; all other routes refuse such a key. */
   readonly servesUnactivated?: true
   /** The first window is the one the rate-limit headers describe; empty for the operator's own routes. */
@@ -62,8 +67,12 @@ export interface Route {
   /** Success answers by status. */
   readonly responses: Readonly<Record<number, TSchema>>
   readonly errors: readonly ErrorCode[]
-  /** A creating POST: takes `Idempotency-Key`. */
+  /** A POST that makes, starts or decides something: takes `Idempotency-Key`, and under one key does it once. */
   readonly creates?: true
+  /** Takes `x-agent-slug`: what the agent calls itself. Recorded, and decides nothing; what is no slug is as none. */
+  readonly namesAgent?: true
+  /** Sees the cookies of the app's pages, and may set them: what its handler gives back says which. */
+  readonly setsCookies?: true
   /** The answer holds a secret that is shown once, so a repeated creation cannot answer it again. */
   readonly answersSecret?: true
   /** Takes multipart/form-data beside JSON; its text fields are the body, its files come apart. */
@@ -78,9 +87,9 @@ export interface Route {
   readonly flatErrors?: readonly ErrorCode[]
   /**
    * What the answer is when it is no value that is serialised whole: `json` is written as it comes or was prepared,
-   * `events` stay open.
+   * `events` stay open, and `either` is a value or events, as the body asks.
    */
-  readonly answers?: 'redirect' | 'text' | 'file' | 'json' | 'events'
+  readonly answers?: 'redirect' | 'text' | 'file' | 'json' | 'events' | 'either'
   /** Answers an ETag, and 304 to who sends it back as If-None-Match while nothing has changed. */
   readonly revalidates?: true
   /**

@@ -6,7 +6,7 @@ import { exampleOf } from './openapi/example.ts'
 import { recordExamples } from './openapi/record-examples.ts'
 
 const all = Object.entries<Routes[string]>(routes)
-const isJson = ({ answers }: Route) => answers === undefined || answers === 'json'
+const isJson = ({ answers }: Route) => answers === undefined || answers === 'json' || answers === 'either'
 
 test('no two routes are called alike by clients', () => {
   const calls = all.map(([, { resource, verb }]) => `${resource}.${verb}`)

@@ -78,3 +78,22 @@ export const RunStreamEvent = Type.Object(
   { title: 'RunStreamEvent' },
 )
 export type RunStreamEvent = Static<typeof RunStreamEvent>
+
+/** Instead of a whole snapshot, for who asked for changes: what is different since the frame before. */
+export const RunChangesEvent = Type.Object(
+  {
+    type: Type.Literal('workflow-changes'),
+    runId: Type.String(),
+    workflowId: Type.String(),
+    status: RunStatus,
+    updatedAt: Timestamp,
+    since: Type.Integer({ description: 'The id of the frame that it builds on' }),
+    changed: Type.Partial(RunSnapshot, {
+      description:
+        'Fields of the snapshot that replace those before; of `context` only the entries that it names',
+    }),
+    removed: Type.Array(Type.String(), { description: 'Entries of `context` that are gone' }),
+  },
+  { title: 'RunChangesEvent' },
+)
+export type RunChangesEvent = Static<typeof RunChangesEvent>

@@ -109,6 +109,11 @@ export function describeScope(scope: string): ScopeInfo | undefined {
   return undefined
 }
 
+/** Whether a passkey must confirm it; also what nobody knows. */
+export function isSensitiveScope(scope: string): boolean {
+  return describeScope(scope)?.sensitive ?? true
+}
+
 /** What the approver's screen has chosen beforehand. */
 export function defaultMode(info: ScopeInfo): GrantMode {
   return info.sensitive ? 'session' : 'persistent'

@@ -14,26 +14,44 @@ export const Person = Type.Object(
 )
 export type Person = Static<typeof Person>
 
+const SessionKind = Type.Enum(['token', 'browser'], {
+  title: 'SessionKind',
+  description: 'token: shown in x-auth-token; browser: a cookie that only pages of the app send',
+})
+export type SessionKind = Static<typeof SessionKind>
+
+/** Where somebody is signed in, and as whom. */
+const place = {
+  expires_at: Timestamp,
+  user: Person,
+  workspaces: Type.Array(Workspace),
+  current_workspace_id: Uuid,
+}
+
 export const CurrentSession = Type.Object(
   {
-    expires_at: Timestamp,
-    user: Person,
-    workspaces: Type.Array(Workspace),
-    current_workspace_id: Uuid,
+    ...place,
+    session_id: Type.Number(),
+    kind: SessionKind,
+    signed_in_at: Timestamp,
+    fresh_until: Type.String({
+      format: 'date-time',
+      description: 'Until then a first passkey may be added; after it, sign in again',
+    }),
+    pending: Type.Number({ description: 'How many requests wait for the person, over all workspaces' }),
   },
   { title: 'CurrentSession' },
 )
 export type CurrentSession = Static<typeof CurrentSession>
 
-export const SignedIn = Type.Object(
-  { auth_token: Type.String(), ...CurrentSession.properties },
-  { title: 'SignedIn' },
-)
+export const SignedIn = Type.Object({ auth_token: Type.String(), ...place }, { title: 'SignedIn' })
 export type SignedIn = Static<typeof SignedIn>
 export const Session = Type.Object(
   {
     id: Type.Number(),
+    kind: SessionKind,
     current: Type.Boolean(),
+    label: Nullable(Type.String({ description: 'What the person called it when they signed in' })),
     client_ua: Nullable(Type.String({ description: 'What the client said it is' })),
     client_ip: Nullable(Type.String({ description: 'Where it signed in from' })),
     created_at: Timestamp,
@@ -67,12 +85,13 @@ export const sessionRoutes = defineRoutes({
     path: '/api/v1/auth/start',
     summary: 'Send the browser to the identity provider',
     description:
-      'Open it in a browser. With a challenge, only whoever holds the verifier can exchange the code.',
+      'Open it in a browser. With a challenge, only whoever holds the verifier can exchange the code. For a program on a machine without a browser the redirect is /oauth/code of this service: a page that shows the code to be typed there, for five minutes; it needs a challenge. The app itself asks with `browser=1` and where to `return`: its session is then a cookie that no script can read.',
     resource: 'session',
     verb: 'start',
     tag: 'sign-in',
     audience: 'public',
     limits: ['rest'],
+    setsCookies: true,
     answers: 'redirect',
     query: Type.Object({
       provider: Type.Optional(Type.String({ maxLength: 64 })),
@@ -82,6 +101,21 @@ export const sessionRoutes = defineRoutes({
           pattern: '^[A-Za-z0-9_-]{43}$',
           description: 'base64url SHA-256 of a verifier the app keeps and sends to exchange',
         }),
+      ),
+      browser: Type.Optional(
+        Type.Enum(['1'], {
+          description: "Ends in a session of this browser's, where the app is served here",
+        }),
+      ),
+      return: Type.Optional(
+        Type.String({
+          maxLength: 1024,
+          pattern: '^/([!-.0-[\\]-~][!-[\\]-~]*)?$',
+          description: 'With browser: the page of the app to go back to',
+        }),
+      ),
+      fresh: Type.Optional(
+        Type.Enum(['1'], { description: 'With browser: the provider must ask who it is, now' }),
       ),
     }),
     responses: { 302: Type.Object({ location: Type.String() }) },
@@ -98,6 +132,7 @@ export const sessionRoutes = defineRoutes({
     tag: 'sign-in',
     audience: 'public',
     limits: ['rest'],
+    setsCookies: true,
     answers: 'redirect',
     query: Type.Object({
       state: Opaque,
@@ -119,10 +154,34 @@ export const sessionRoutes = defineRoutes({
     tag: 'sign-in',
     audience: 'public',
     limits: ['rest'],
-    body: Type.Object({ code: Opaque, verifier: Type.Optional(Opaque) }),
+    body: Type.Object({
+      code: Opaque,
+      verifier: Type.Optional(Opaque),
+      label: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 80,
+          description: 'By which the person knows the session among theirs',
+        }),
+      ),
+      lifetimeSeconds: Type.Optional(
+        Type.Integer({
+          minimum: 300,
+          maximum: 2_592_000,
+          description: 'The session ends so long after the sign-in, however much it is used',
+        }),
+      ),
+    }),
     responses: { 200: SignedIn },
     errors: ['INVALID_INPUT', 'UNAUTHORIZED'],
-    example: { body: { code: 'one-time', verifier: 'kept-by-the-app' } },
+    example: {
+      body: {
+        code: 'one-time',
+        verifier: 'kept-by-the-app',
+        label: 'guild on build-7',
+        lifetimeSeconds: 3600,
+      },
+    },
   },
   signInForDevelopment: {
     method: 'POST',
@@ -152,6 +211,7 @@ export const sessionRoutes = defineRoutes({
     tag: 'sign-in',
     audience: 'session',
     limits: ['rest'],
+    setsCookies: true,
     responses: { 200: CurrentSession },
     errors: [],
   },
@@ -203,12 +263,14 @@ export const sessionRoutes = defineRoutes({
     method: 'POST',
     path: '/api/v1/auth/sign-out',
     summary: 'End this session',
-    description: 'The token stops working in every process at once.',
+    description:
+      'The token stops working in every process at once. A browser is told to forget all that the app kept in it.',
     resource: 'session',
     verb: 'signOut',
     tag: 'sign-in',
     audience: 'session',
     limits: ['rest'],
+    setsCookies: true,
     responses: { 200: Success },
     errors: [],
   },

@@ -33,6 +33,8 @@ export function Extended<B extends TProperties, P extends TProperties>(
 }
 export const baseOf = (title: string): TObject | undefined => bases.get(title)
 
+/** An object of somebody else's making. Not a record of texts: its pattern lets no name with a line break through. */
+export const AnyFields = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true })
 export const Timestamp = Type.String({ format: 'date-time' })
 export const Uuid = Type.String({ format: 'uuid' })
 /** A number of a row that comes from outside: beyond this no number is exact, and no row can have it. */

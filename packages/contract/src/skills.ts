@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { Slug } from './artifacts.ts'
+import { GivenFiles, givenFilesBytes, Slug } from './artifacts.ts'
 import { defineRoutes } from './route.ts'
 import { Extended, Limit, Offset, Success, Timestamp } from './shapes.ts'
 
@@ -39,15 +39,32 @@ export const Skill = Type.Object(
 )
 export type Skill = Static<typeof Skill>
 
-export const InstalledSkill = Extended(Skill, 'InstalledSkill', {
-  asksForMore: Type.Optional(
-    Type.Object(
-      { allowedTools: Type.Array(Type.String()), scopes: Type.Array(Type.String()) },
-      { description: 'What this version asks for and the one before did not' },
-    ),
+const AsksForMore = Type.Optional(
+  Type.Object(
+    { allowedTools: Type.Array(Type.String()), scopes: Type.Array(Type.String()) },
+    { description: 'What this version asks for and the one before did not' },
   ),
-})
+)
+
+export const InstalledSkill = Extended(Skill, 'InstalledSkill', { asksForMore: AsksForMore })
 export type InstalledSkill = Static<typeof InstalledSkill>
+
+export const ValidatedSkill = Type.Object(
+  {
+    valid: Type.Boolean({ description: 'Whether it could be installed' }),
+    issues: Type.Array(Type.Object({ message: Type.String(), path: Type.Optional(Type.String()) }), {
+      description: 'Why not; what follows the first is not looked at',
+    }),
+    warnings: Type.Array(SkillWarning, { description: 'What a person should look at before running it' }),
+    name: Type.Optional(Type.String()),
+    description: Type.Optional(Type.String()),
+    filesCount: Type.Optional(Type.Number()),
+    sizeBytes: Type.Optional(Type.Number()),
+    asksForMore: AsksForMore,
+  },
+  { title: 'ValidatedSkill' },
+)
+export type ValidatedSkill = Static<typeof ValidatedSkill>
 
 export const SkillVersion = Type.Object(
   {
@@ -117,6 +134,28 @@ export const skillRoutes = defineRoutes({
     responses: { 200: Skill },
     errors: ['NOT_FOUND'],
   },
+  validateSkill: {
+    method: 'POST',
+    path: '/api/v1/skills/validate',
+    summary: 'What would become of these files as a skill; nothing is kept',
+    description:
+      'As JSON, as multipart files[], or as one zip or tar.gz in the field bundle. A skill of the same name, or of `slug`, is what asksForMore compares with.',
+    resource: 'skills',
+    verb: 'validate',
+    tag: 'skills',
+    audience: 'credential',
+    limits: ['rest'],
+    uploads: true,
+    bodyLimitBytes: givenFilesBytes,
+    body: Type.Object({ slug: Type.Optional(Slug), files: GivenFiles }),
+    responses: { 200: ValidatedSkill },
+    errors: ['INVALID_INPUT'],
+    example: {
+      body: {
+        files: [{ path: 'SKILL.md', content: '---\nname: notes\ndescription: Takes notes.\n---\nDo it.\n' }],
+      },
+    },
+  },
   installSkill: {
     method: 'POST',
     path: '/api/v1/skills/:slug/install',
@@ -182,6 +221,7 @@ export const skillRoutes = defineRoutes({
     description: 'Adds a version with the old content. 429 EXECUTION_RUNNING: wait as retry-after says.',
     resource: 'skills',
     verb: 'restore',
+    creates: true,
     tag: 'skills',
     audience: 'credential',
     scopes: ['workspace:files:write'],

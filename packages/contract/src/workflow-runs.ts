@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { RunSnapshot, RunStatus, RunStreamEvent, StepOutcome } from './run-events.ts'
+import { RunChangesEvent, RunSnapshot, RunStatus, RunStreamEvent, StepOutcome } from './run-events.ts'
 import { Limit, Nullable, Success, shownAs, Timestamp } from './shapes.ts'
 
 const RunParam = Type.Object({ runId: Type.String() })
@@ -56,6 +56,7 @@ export const workflowRunRoutes = defineRoutes({
     resource: 'workflows',
     verb: 'launch',
     creates: true,
+    namesAgent: true,
     params: Type.Object({ id: Type.String() }),
     optionalBody: true,
     body: Type.Object({ inputs: Type.Optional(Json) }),
@@ -111,6 +112,26 @@ export const workflowRunRoutes = defineRoutes({
     },
     errors: ['NOT_FOUND'],
   },
+  getWorkflowRunDefinition: {
+    ...shared,
+    method: 'GET',
+    path: '/api/v1/workflows/runs/:runId/definition',
+    summary: 'The definition that a run was launched with',
+    description:
+      'Draw a run from this one: what is installed may be newer, and `current` says whether it is.',
+    resource: 'runs',
+    verb: 'definition',
+    params: RunParam,
+    responses: {
+      200: Type.Object({
+        definition: Json,
+        checksum: Type.String({ description: 'SHA-256 of the definition as it was installed' }),
+        current: Type.Boolean({ description: 'Whether the same is installed now' }),
+      }),
+    },
+    errors: ['NOT_FOUND'],
+    example: { answers: { 200: { definition: { id: 'weekly' }, checksum: '9f86d081…', current: true } } },
+  },
   resumeWorkflowRun: {
     ...runs,
     method: 'POST',
@@ -120,6 +141,7 @@ export const workflowRunRoutes = defineRoutes({
       'Questions to people take only a session: others get 403 with approval_url. On 409 read the run again: it has moved.',
     resource: 'runs',
     verb: 'resume',
+    creates: true,
     params: RunParam,
     optionalBody: true,
     body: Type.Object({
@@ -166,6 +188,7 @@ export const workflowRunRoutes = defineRoutes({
     resource: 'runs',
     verb: 'rerun',
     creates: true,
+    namesAgent: true,
     params: RunParam,
     optionalBody: true,
     body: Type.Object({
@@ -221,6 +244,8 @@ export const workflowRunRoutes = defineRoutes({
   },
 })
 
+const RunStream = Type.Union([RunStreamEvent, RunChangesEvent])
+
 /** Of an answer that stays open. */
 export const runStreamRoutes = defineRoutes({
   streamWorkflowRun: {
@@ -229,15 +254,23 @@ export const runStreamRoutes = defineRoutes({
     path: '/api/v1/workflows/runs/:runId/events',
     summary: 'The state of a run, and each that follows, until it stands still',
     description:
-      'Each frame is a whole snapshot. Ends at success, failed and suspended: open it again after an answer.',
+      'Each frame is a whole snapshot, and its id the version of the run. Ends at success, failed and suspended: open it again after an answer, or ask for it through=suspended. With changes=1 frames after the first tell only what is different.',
     resource: 'runs',
     verb: 'watch',
     params: RunParam,
+    query: Type.Object({
+      through: Type.Optional(
+        Type.Enum(['suspended'], { description: 'Stay open while the run waits for an answer' }),
+      ),
+      changes: Type.Optional(
+        Type.Enum(['1'], { description: 'After the first frame only what is different' }),
+      ),
+    }),
     answers: 'events',
-    stream: RunStreamEvent,
+    stream: RunStream,
     responses: {
-      200: RunStreamEvent,
+      200: RunStream,
     },
-    errors: ['NOT_FOUND'],
+    errors: ['INVALID_INPUT', 'NOT_FOUND'],
   },
 })

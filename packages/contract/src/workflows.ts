@@ -32,7 +32,12 @@ export const Workflow = Type.Object(
 export type Workflow = Static<typeof Workflow>
 
 export const WorkflowIssue = Type.Object(
-  { code: Type.String(), path: Type.String(), message: Type.String() },
+  {
+    code: Type.String(),
+    path: Type.String({ description: 'Dotted, from the root of the definition; empty for the whole' }),
+    message: Type.String(),
+    hint: Type.String({ description: 'What to write there instead' }),
+  },
   { title: 'WorkflowIssue' },
 )
 export type WorkflowIssue = Static<typeof WorkflowIssue>
@@ -92,12 +97,26 @@ export const workflowRoutes = defineRoutes({
       answers: { 200: { workflows: [], format: 'guildhall-workflow-v1', exportable: true, count: 0 } },
     },
   },
+  getWorkflowGuide: {
+    ...shared,
+    method: 'GET',
+    path: '/api/v1/workflows/definitions/guide',
+    summary: 'How to write a definition, for whoever has never seen one',
+    description:
+      'One page of text for a model: the entries, mappings and conditions, what is not possible, the tools and agents of this workspace, three examples. Never more than about 1,800 tokens.',
+    resource: 'workflows',
+    verb: 'guide',
+    responses: { 200: Type.Object({ guide: Type.String() }) },
+    errors: [],
+    example: { answers: { 200: { guide: '# How to write a workflow …' } } },
+  },
   validateWorkflow: {
     ...shared,
     method: 'POST',
     path: '/api/v1/workflows/validate',
     summary: 'Whether a definition could be installed here, and everything that is wrong with it',
-    description: 'Writes nothing. Each issue has a code and the path of what is wrong.',
+    description:
+      'Writes nothing. Each issue has a code, the path of what is wrong, and a hint: what to write there instead.',
     resource: 'workflows',
     verb: 'validate',
     body: DefinitionBody,

@@ -1,99 +1,94 @@
-import { deleteOldActivations } from './activation/activation.ts'
-import { releaseLostAsks } from './agents/agents.ts'
-import { deleteOldRequests } from './approvals/approvals.ts'
-import { sweepBlobs } from './artifacts/artifacts.ts'
-import { Bus } from './bus/bus.ts'
-import { createGrants, deleteOldGrants } from './consent/consent.ts'
-import type { Deps } from './deps.ts'
-import {
-  deleteOldAttachments,
-  deleteOldEventPartitions,
-  ExecutionStreams,
-  insertEventPartitions,
-} from './executions/executions.ts'
-import { executionStreamHandlers } from './executions/routes.ts'
-import { executionTending } from './executions/tend.ts'
-import { bindFeatures, type Checks, createChecks } from './features.ts'
-import type { Authenticators } from './http/authenticate.ts'
-import { createServer, type Server } from './http/server.ts'
-import { deleteForgottenKeys } from './idempotency/idempotency.ts'
-import { deleteEndedInvitations } from './invitations/invitations.ts'
-import { deleteEndedSecrets, deleteUnclaimedKeys, findLiveKeys } from './keys/keys.ts'
-import { authorizationServer, deleteEndedRecords, findLiveGrants } from './oauth/oauth.ts'
-import { createPerform, type Perform, toOperations } from './operations/perform.ts'
-import { deletePasskeyLeftovers } from './passkeys/passkeys.ts'
-import type { Sweep, Tending } from './platform/sweep.ts'
-import { runStreamHandlers } from './runs/routes.ts'
-import { runTending } from './runs/runs.ts'
-import { deleteEndedSessions, findLiveSessions } from './sessions/sessions.ts'
-import { deleteLapsedFetches } from './skills/skills.ts'
-import { deleteUsedAddresses, Sockets } from './sockets/sockets.ts'
-import { Streams } from './streams/streams.ts'
+import { mcpDoor } from '@guildhall/contract'
+import { findRecentDenial } from '#access/approvals/approvals.ts'
+import { createGrants } from '#access/consent/consent.ts'
+import { findLiveKeys } from '#access/keys/keys.ts'
+import { authorizationServer, findLiveGrants } from '#access/oauth/oauth.ts'
+import { findLiveSessions } from '#accounts/sessions/sessions.ts'
+import { listSummaries } from '#library/skills/skills.ts'
+import { admit } from '#operations/admit.ts'
+import { toOperations } from '#operations/operation.ts'
+import { createPerform, exactRequest, type Perform } from '#operations/perform.ts'
+import { Bus } from '#platform/bus.ts'
+import type { Deps } from '#platform/deps.ts'
+import type { Reconciler } from '#platform/reconcile.ts'
+import type { Sweep } from '#platform/sweep.ts'
+import { findMark } from '#running/executions/executions.ts'
+import { findVersion } from '#running/runs/runs.ts'
+import { findAddressee } from '#running/threads/threads.ts'
+import { Streams } from '#streams/streams.ts'
+import type { Authenticators } from '#transports/http/authenticate.ts'
+import { createServer, type Server } from '#transports/http/server.ts'
+import { type Catalogue, mcpRoutes } from '#transports/mcp/mcp.ts'
+import { Sockets } from '#transports/sockets/sockets.ts'
+import { createPages, reportRoute } from '#transports/web/web.ts'
+import { bindFeatures, type Checks, createChecks, principalLoader } from './features.ts'
 
-/** Puts the API together. */
-export function createApp(deps: Deps): {
+/** Puts the API together. Tests of the MCP wire give it another catalogue. */
+export function createApp(
+  deps: Deps,
+  options: { mcpCatalogue?: Catalogue | undefined } = {},
+): {
   server: Server
   perform: Perform
   authenticators: Authenticators
-  sweeps: Sweep[]
-  tending: Tending[]
+  sweeps: readonly Sweep[]
+  reconcilers: readonly Reconciler[]
   bus: Bus
   sockets: Sockets
 } {
   const checks = createChecks(deps)
   const bus = new Bus(deps)
   const sockets = createSockets(deps, bus, checks)
-  const { executions, runs, routes } = bindFeatures(deps, checks, bus)
   const streams = new Streams({ ...deps, sockets })
+  const { routes, sweeps, reconcilers } = bindFeatures(deps, checks, bus, streams)
   const grants = createGrants(deps)
-  const operations = toOperations([
-    ...routes,
-    ...executionStreamHandlers(new ExecutionStreams(deps, streams)),
-    ...runStreamHandlers(runs, streams),
-  ])
+  const operations = toOperations(routes)
   const { keys, sessions, oauth } = checks
   const authenticators: Authenticators = {
-    key: (secret, address) => keys.authenticate(secret, address),
-    session: (token) => sessions.authenticate(token),
+    key: (secret, address, anew) => keys.authenticate(secret, address, anew),
+    session: (token, kind) => sessions.authenticateAs(kind, token),
     enterWorkspace: (session, workspaceId) => sessions.enterWorkspace(session, workspaceId),
     oauth: (token) => oauth.authenticate(token),
   }
+  const perform = createPerform({ deps, grants, operations })
+  const mcp = mcpRoutes(
+    {
+      ...deps,
+      bus,
+      perform,
+      loadPrincipal: principalLoader(checks),
+      admitAgain: async (principal) => {
+        await admit(grants, mcpDoor, {
+          principal,
+          via: 'mcp',
+          params: {},
+          request: exactRequest(mcpDoor, {}),
+        })
+      },
+      findRecentDenial: (keyId, scope) => findRecentDenial(deps.database.db, keyId, scope),
+      findAddressee: (workspaceId, threadId) => findAddressee(deps.database.db, workspaceId, threadId),
+      findMark: async (kind, workspaceId, id) => {
+        if (kind === 'execution') return findMark(deps.database.db, workspaceId, id)
+        const run = await findVersion(deps.database, workspaceId, id)
+        return run && String(run.version)
+      },
+      listSkills: (workspaceId, asked) => listSummaries(deps.database.db, workspaceId, asked),
+      openStream: (bearer, seat, rights) => streams.open(bearer, async () => seat, { rights }),
+      hold: (bearer, end) => sockets.holdStream(bearer, end),
+    },
+    options.mcpCatalogue,
+  )
   const server = createServer({
     deps,
     socketDoor: sockets.door,
     authenticators,
     grants,
     operations,
-    rawRoutes: authorizationServer(deps, oauth),
+    rawRoutes: [...authorizationServer(deps, oauth), ...mcp, reportRoute(deps)],
+    pages: createPages(deps),
     closing: [() => streams.close()],
   })
-  const { db } = deps.database
-  const missSeconds = deps.config.limits.codeMisses.windowSeconds
-  const sweeps: Sweep[] = [
-    { table: 'activations', run: () => deleteOldActivations(db, missSeconds) },
-    { table: 'api_keys', run: () => deleteUnclaimedKeys(db) },
-    { table: 'api_key_secrets', run: () => deleteEndedSecrets(db) },
-    { table: 'sessions', run: () => deleteEndedSessions(db) },
-    { table: 'invitations', run: () => deleteEndedInvitations(db) },
-    { table: 'passkey_challenges', run: () => deletePasskeyLeftovers(db) },
-    { table: 'event_partitions', run: () => insertEventPartitions(db) },
-    {
-      table: 'execution_events',
-      run: () => deleteOldEventPartitions(db, deps.config.eventDays * 24 * 3600),
-    },
-    { table: 'attachments', run: () => deleteOldAttachments(db, deps.config.eventDays * 24 * 3600) },
-    { table: 'reservations', run: () => releaseLostAsks(deps) },
-    { table: 'blobs', run: () => sweepBlobs(deps) },
-    { table: 'grants', run: () => deleteOldGrants(db) },
-    { table: 'approval_requests', run: () => deleteOldRequests(db) },
-    { table: 'skill_fetches', run: () => deleteLapsedFetches(db) },
-    { table: 'used_addresses', run: () => deleteUsedAddresses(db) },
-    { table: 'oauth_records', run: () => deleteEndedRecords(db) },
-    { table: 'idempotency_keys', run: () => deleteForgottenKeys(db) },
-  ]
-  const tending = [...executionTending(executions), ...runTending(runs)]
-  const perform = createPerform({ deps, grants, operations })
-  return { server, perform, authenticators, sweeps, tending, bus, sockets }
+  return { server, perform, authenticators, sweeps, reconcilers, bus, sockets }
 }
 
 /** Sockets end with their credential, which `sockets/` knows only by name. */

@@ -1,44 +1,72 @@
-import { activationHandlers } from './activation/routes.ts'
-import { activityHandlers } from './activity/routes.ts'
-import { agentHandlers } from './agents/routes.ts'
-import { Approvals, budgetKind, workflowKind } from './approvals/approvals.ts'
-import { approvalHandlers } from './approvals/routes.ts'
-import { artifactHandlers } from './artifacts/routes.ts'
-import { billingHandlers } from './billing/routes.ts'
-import type { Bus } from './bus/bus.ts'
-import { catalogHandlers } from './catalog/routes.ts'
-import { scopeKinds } from './consent/consent.ts'
-import { consentHandlers } from './consent/routes.ts'
-import type { Deps } from './deps.ts'
-import { type ExecutionParts, listWorkingOfKey, stopExecutionsOfKey } from './executions/executions.ts'
-import { executionHandlers } from './executions/routes.ts'
-import { invitationHandlers } from './invitations/routes.ts'
-import { KeyCheck } from './keys/keys.ts'
-import { keyHandlers } from './keys/routes.ts'
-import { modelHandlers } from './models/routes.ts'
-import { OAuthCheck } from './oauth/oauth.ts'
-import { oauthHandlers } from './oauth/routes.ts'
-import type { BoundRoute } from './operations/bind.ts'
-import { createKeySubject, requireAssertionIfRegistered } from './passkeys/passkeys.ts'
-import { passkeyHandlers } from './passkeys/routes.ts'
-import { profileHandlers } from './profile/routes.ts'
-import { runHandlers } from './runs/routes.ts'
+import { activationFeature } from '#access/activation/routes.ts'
+import { Approvals, budgetKind, toolKind, workflowKind } from '#access/approvals/approvals.ts'
+import { approvalFeature } from '#access/approvals/routes.ts'
+import { askKind } from '#access/asks/asks.ts'
+import { askFeature } from '#access/asks/routes.ts'
+import { endGrantsOfKey, grantAtPairing, scopeKinds } from '#access/consent/consent.ts'
+import { consentFeature } from '#access/consent/routes.ts'
+import { KeyCheck } from '#access/keys/keys.ts'
+import { keyFeature } from '#access/keys/routes.ts'
+import { OAuthCheck } from '#access/oauth/oauth.ts'
+import { oauthFeature } from '#access/oauth/routes.ts'
+import type { SenderParts } from '#access/push/push.ts'
+import { pushFeature } from '#access/push/routes.ts'
+import { activityFeature } from '#accounts/activity/routes.ts'
+import { billingFeature } from '#accounts/billing/routes.ts'
+import { invitationFeature } from '#accounts/invitations/routes.ts'
+import { createKeySubject, requireAssertionIfRegistered } from '#accounts/passkeys/passkeys.ts'
+import { passkeyFeature } from '#accounts/passkeys/routes.ts'
+import { profileFeature } from '#accounts/profile/routes.ts'
+import { sessionFeature } from '#accounts/sessions/routes.ts'
+import { SessionCheck, setSessionWorkspace } from '#accounts/sessions/sessions.ts'
+import { workspaceFeature } from '#accounts/workspaces/routes.ts'
+import { agentFeature } from '#library/agents/routes.ts'
+import { artifactFeature } from '#library/artifacts/routes.ts'
+import { catalogFeature } from '#library/catalog/routes.ts'
+import { skillFeature } from '#library/skills/routes.ts'
+import { workflowFeature, workflowInstaller } from '#library/workflows/routes.ts'
+import { modelFeature } from '#machinery/models/routes.ts'
+import { createToolbox } from '#machinery/tools/tools.ts'
+import { type Feature, joinFeatures } from '#operations/feature.ts'
+import { idempotencyFeature } from '#operations/idempotency/idempotency.ts'
+import { inNoSession, type Principal } from '#operations/principal.ts'
+import type { Bus } from '#platform/bus.ts'
+import type { Deps } from '#platform/deps.ts'
+import {
+  type ExecutionParts,
+  executionTurns,
+  listWorkingOfKey,
+  stopExecutionsOfKey,
+} from '#running/executions/executions.ts'
+import { executionFeature } from '#running/executions/routes.ts'
+import { RunNotices } from '#running/notifications/notifications.ts'
+import { notificationFeature } from '#running/notifications/routes.ts'
+import { receiptFeature } from '#running/receipts/routes.ts'
+import { runFeature } from '#running/runs/routes.ts'
 import {
   answerQuestion,
-  listRunningOfKey,
+  listRunsOfKey,
   PinnedDefinitions,
   type RunParts,
   stopRunsOfKey,
-} from './runs/runs.ts'
-import { sessionHandlers } from './sessions/routes.ts'
-import { SessionCheck, setSessionWorkspace } from './sessions/sessions.ts'
-import { skillHandlers } from './skills/routes.ts'
-import { socketHandlers } from './sockets/routes.ts'
-import { announceRemoval } from './sockets/sockets.ts'
-import { statusHandlers } from './status/routes.ts'
-import { createToolbox } from './tools/tools.ts'
-import { workflowHandlers, workflowInstaller } from './workflows/routes.ts'
-import { workspaceHandlers } from './workspaces/routes.ts'
+} from '#running/runs/runs.ts'
+import { threadFeature } from '#running/threads/routes.ts'
+import {
+  agentRuns,
+  chatQueue,
+  listChatsOfKey,
+  stopChatsOfKey,
+  type ThreadParts,
+  threadTurns,
+  wakeDecided,
+} from '#running/threads/threads.ts'
+import { traceFeature } from '#running/traces/routes.ts'
+import { Numbering, type TraceParts } from '#running/traces/traces.ts'
+import type { Streams } from '#streams/streams.ts'
+import { socketFeature } from '#transports/sockets/routes.ts'
+import { announceRemoval } from '#transports/sockets/sockets.ts'
+import { statusFeature } from '#transports/status/routes.ts'
+import { touchReaders } from './touched.ts'
 
 /** What tells whose a credential is. */
 export interface Checks {
@@ -51,69 +79,126 @@ export function createChecks(deps: Deps): Checks {
   return { keys: new KeyCheck(deps), sessions: new SessionCheck(deps), oauth: new OAuthCheck(deps) }
 }
 
-export interface Features {
-  readonly executions: ExecutionParts
-  readonly runs: RunParts
-  /** All that the contract names but streams, which are for a process that holds connections. */
-  readonly routes: BoundRoute[]
+/** Who a credential is at this moment, for what acts for it and has no secret of it. Undefined once it has ended. */
+export function principalLoader({ keys, sessions, oauth }: Checks) {
+  return async (
+    { kind, id }: { readonly kind: Principal['kind']; readonly id: number },
+    workspaceId: string,
+    userId?: string,
+  ): Promise<Principal | undefined> => {
+    if (kind === 'session' && id === inNoSession)
+      return userId === undefined ? undefined : sessions.loadPerson(userId, workspaceId)
+    if (kind === 'session') return sessions.load(id, workspaceId)
+    const principal = await (kind === 'key' ? keys : oauth).load(id)
+    return principal?.workspaceId === workspaceId ? principal : undefined
+  }
 }
 
-/** Joins every feature to the others and to the contract, for the API and for workers alike. */
-export function bindFeatures(deps: Deps, { keys, sessions, oauth }: Checks, bus: Bus): Features {
+interface House extends Required<Feature> {
+  readonly executions: ExecutionParts
+  readonly runs: RunParts
+  readonly traces: TraceParts
+  readonly threads: ThreadParts
+  readonly pushes: SenderParts
+}
+
+/**
+ * Joins every feature to the others and to the contract, for the API and for workers alike. Only a process that holds
+ * connections has streams; in others those of the contract are not bound.
+ */
+export function bindFeatures(
+  deps: Deps,
+  { keys, sessions, oauth }: Checks,
+  bus: Bus,
+  streams?: Streams,
+): House {
   const executions: ExecutionParts = { ...deps, bus }
+  const notices = new RunNotices(executions)
   const library = { bus, toolbox: createToolbox(deps) }
   const runs: RunParts = {
     ...executions,
     toolbox: library.toolbox,
     definitions: new PinnedDefinitions(deps.database),
+    hear: (run) => notices.hear(run),
+    agentRuns: agentRuns(executions),
   }
-  const approvals = new Approvals(deps, bus, {
+  const traces: TraceParts = {
+    ...deps,
+    bus,
+    sources: { execution: executionTurns(deps.redis), thread: threadTurns(deps.redis) },
+    numbering: new Numbering(deps.config.databasePoolSize),
+  }
+  const kinds = {
     ...scopeKinds(deps, keys),
     budget: budgetKind,
+    tool: toolKind(deps),
+    ask: askKind,
     workflow: workflowKind((answered) => answerQuestion(runs, answered)),
-  })
+  }
+  const approvals = new Approvals(deps, bus, kinds, (id) => wakeDecided(executions, id))
   const { db } = deps.database
-  const routes = [
-    ...statusHandlers(),
-    ...sessionHandlers(deps.config, sessions),
-    ...workspaceHandlers({
+  const features: Feature[] = [
+    idempotencyFeature(deps),
+    statusFeature(),
+    sessionFeature(deps, sessions, (userId) => approvals.countPending(userId)),
+    workspaceFeature({
       setSessionWorkspace: (sessionId, workspaceId) =>
         setSessionWorkspace(deps.database, sessions, sessionId, workspaceId),
       announceRemoval: (workspaceId, userId) => announceRemoval(bus, workspaceId, userId),
     }),
-    ...invitationHandlers(),
-    ...socketHandlers(),
-    ...keyHandlers(keys, {
-      // Runs first, so that none of them starts another execution.
-      stopRunning: async (keyId, by) =>
-        (await stopRunsOfKey(runs, keyId, by)) + (await stopExecutionsOfKey(executions, keyId, by)),
-      requireDeviceAuth: (tx, userId, wish, deviceAuth) =>
-        requireAssertionIfRegistered(tx, deps, userId, createKeySubject(wish), deviceAuth),
+    invitationFeature(deps),
+    socketFeature(deps),
+    keyFeature(deps, keys, {
+      // Chats first, then runs, so that none of them starts another run or execution.
+      stopRunning: async (keyId, by) => {
+        const stoppedRuns = (await stopChatsOfKey(executions, keyId)) + (await stopRunsOfKey(runs, keyId, by))
+        return { stopped: stoppedRuns + (await stopExecutionsOfKey(executions, keyId, by)), stoppedRuns }
+      },
+      endAlong: async (tx, keyId) => ({
+        endedGrants: await endGrantsOfKey(tx, keyId),
+        ...(await approvals.endWithKey(tx, keyId)),
+      }),
+      requireDeviceAuth: (tx, userId, input, deviceAuth) =>
+        requireAssertionIfRegistered(tx, deps, userId, createKeySubject(input), deviceAuth),
     }),
-    ...passkeyHandlers(),
-    ...activationHandlers(),
-    ...consentHandlers({
+    passkeyFeature(deps, (ended) => Promise.all(ended.map((id) => sessions.announceChange(id)))),
+    activationFeature(deps, { bus, grant: grantAtPairing }),
+    consentFeature(deps, {
       approvals,
       check: keys,
       bus,
-      listRunning: async ({ workspaceId, credentialId }) => [
-        ...(await listWorkingOfKey(db, credentialId)),
-        ...(await listRunningOfKey(db, workspaceId, credentialId)),
+      listRunning: async ({ credentialId: keyId }) => [
+        ...(await listWorkingOfKey(db, keyId)).map(({ executionId }) => executionId),
+        ...(await listRunsOfKey(db, keyId, ['running'])).map(({ runId }) => runId),
+        ...(await listChatsOfKey(db, keyId, ['working', 'waiting'])).map(({ runId }) => runId),
       ],
+      listWork: async (keyId) => ({
+        running: await listWorkingOfKey(db, keyId),
+        runs: await listRunsOfKey(db, keyId, ['running', 'suspended']),
+        chats: await listChatsOfKey(db, keyId, ['queued', 'working', 'waiting']),
+      }),
+      touchReaders: touchReaders(db),
     }),
-    ...approvalHandlers(approvals),
-    ...oauthHandlers(oauth),
-    ...artifactHandlers(),
-    ...catalogHandlers(deps),
-    ...skillHandlers({ bus, installWorkflow: workflowInstaller(library) }),
-    ...executionHandlers(executions),
-    ...agentHandlers({ bus }),
-    ...workflowHandlers(library),
-    ...runHandlers(runs),
-    ...modelHandlers(),
-    ...billingHandlers(),
-    ...profileHandlers(),
-    ...activityHandlers(),
+    askFeature(bus),
+    approvalFeature(deps, approvals),
+    oauthFeature(deps, oauth),
+    pushFeature(deps, bus),
+    artifactFeature(deps),
+    catalogFeature(deps),
+    skillFeature(deps, { bus, installWorkflow: workflowInstaller(library) }),
+    executionFeature(executions, streams),
+    agentFeature(deps, bus),
+    workflowFeature(library),
+    runFeature(runs, chatQueue(executions), streams),
+    threadFeature(executions, streams),
+    notificationFeature(deps, executions, notices),
+    traceFeature(traces),
+    receiptFeature(deps, traces),
+    modelFeature(),
+    billingFeature(),
+    profileFeature(),
+    activityFeature(),
   ]
-  return { executions, runs, routes }
+  const pushes = { ...deps, bus, sharedKinds: approvals.sharedKinds }
+  return { ...joinFeatures(features), executions, runs, traces, threads: executions, pushes }
 }

@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util'
 import { fromDs } from '@guildhall/contract'
-import { changeCredits } from './billing/billing.ts'
-import { Database } from './platform/database.ts'
-import { isUuid } from './platform/ids.ts'
-import { createLogger } from './platform/logger.ts'
-import { findUser, findUserByVerifiedEmail } from './users/users.ts'
+import { changeCredits } from '#accounts/billing/billing.ts'
+import { findUser, findUserByVerifiedEmail } from '#accounts/users/users.ts'
+import { Database } from '#platform/database.ts'
+import { isUuid } from '#platform/ids.ts'
+import { createLogger } from '#platform/logger.ts'
 
 const usage = `Usage: npm run credits:grant -- --user <id or verified email> --amount <Ds> [--kind grant|refund|adjust] [--note <text>]
 An amount has at most three decimals. An adjustment may be negative: --kind adjust --amount=-12.5`

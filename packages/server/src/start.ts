@@ -1,7 +1,7 @@
-import { type Config, readConfig } from './platform/config.ts'
-import { createLogger, type Logger } from './platform/logger.ts'
-import { missingMigrations } from './platform/migrate.ts'
-import { retry } from './platform/retry.ts'
+import { type Config, readConfig } from '#platform/config.ts'
+import { createLogger, type Logger } from '#platform/logger.ts'
+import { missingMigrations } from '#platform/migrate.ts'
+import { retry } from '#platform/retry.ts'
 
 /** What both roles do first: read the configuration and refuse to run on a database they do not know. */
 export async function startProcess(): Promise<{ config: Config; logger: Logger }> {

@@ -1,5 +1,5 @@
-import { readRepositoryWish, syncRepository, syncShippedCatalog } from './catalog/catalog.ts'
-import { closeDeps, openDeps } from './deps.ts'
+import { readRepositoryInput, syncRepository, syncShippedCatalog } from '#library/catalog/catalog.ts'
+import { closeDeps, openDeps } from './open-deps.ts'
 import { startProcess } from './start.ts'
 
 /**
@@ -18,7 +18,7 @@ const jobs = [
   ...(named.length > 0 ? [] : [{ name: 'the shipped skills', run: () => syncShippedCatalog(deps) }]),
   ...repositories.map((name) => ({
     name,
-    run: () => syncRepository(deps, readRepositoryWish(name), stopping.signal),
+    run: () => syncRepository(deps, readRepositoryInput(name), stopping.signal),
   })),
 ]
 for (const { name, run } of jobs) {

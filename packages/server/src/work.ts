@@ -1,25 +1,30 @@
-import { Bus } from './bus/bus.ts'
-import { createGrants } from './consent/consent.ts'
-import type { Deps } from './deps.ts'
-import type { EngineWork } from './engine/endpoint.ts'
-import type { ExecutionParts } from './executions/executions.ts'
-import { Runner } from './executions/runner.ts'
-import { executionTending } from './executions/tend.ts'
-import { bindFeatures, createChecks } from './features.ts'
-import { createModels } from './models/models.ts'
-import { createPerform, type Perform, toOperations } from './operations/perform.ts'
-import type { Sweep, Tending } from './platform/sweep.ts'
-import { createRunRecords, createStepWork, runTending } from './runs/runs.ts'
-import { createSandboxDriver } from './sandbox/sandbox.ts'
+import { createGrants } from '#access/consent/consent.ts'
+import { PushSender } from '#access/push/push.ts'
+import type { EngineWork } from '#machinery/engine/endpoint.ts'
+import { createModels } from '#machinery/models/models.ts'
+import { createSandboxDriver } from '#machinery/sandbox/sandbox.ts'
+import { toOperations } from '#operations/operation.ts'
+import { createPerform, type Perform } from '#operations/perform.ts'
+import { Bus } from '#platform/bus.ts'
+import type { Deps } from '#platform/deps.ts'
+import type { Reconciler } from '#platform/reconcile.ts'
+import type { Sweep } from '#platform/sweep.ts'
+import { Runner } from '#running/executions/runner.ts'
+import { createRunRecords, createStepWork } from '#running/runs/runs.ts'
+import { ThreadRunner } from '#running/threads/runner.ts'
+import { toolsetOf } from '#running/threads/threads.ts'
+import { bindFeatures, createChecks, principalLoader } from './features.ts'
 
 export interface Work {
   readonly engineWork: EngineWork
-  readonly tending: Tending[]
+  readonly reconcilers: readonly Reconciler[]
   readonly sweeps: Sweep[]
   /** What agents and tools do for the people whose authority they have: the operations of the API, in this process. */
   readonly perform: Perform
   /** Throws with what to do when this host cannot keep skills and expressions apart from itself. */
   check(): Promise<void>
+  /** Begins what a worker does unasked, beside reconciling. */
+  start(): void
   /** Waits for what is under way; what lasts longer ends as lost. */
   drain(): Promise<void>
 }
@@ -27,34 +32,52 @@ export interface Work {
 /** Puts a worker together, as app.ts does with the API. */
 export function createWork(deps: Deps): Work {
   const bus = new Bus(deps)
-  const parts: ExecutionParts = { ...deps, bus }
   const models = createModels(deps.config.models)
-  const { runs: bound, routes } = bindFeatures(deps, createChecks(deps), bus)
-  const runs = { ...bound, models }
-  const { toolbox } = bound
+  const checks = createChecks(deps)
+  const house = bindFeatures(deps, checks, bus)
+  const { executions, threads, traces, routes, reconcilers } = house
+  const runs = { ...house.runs, models }
   const sandboxes = createSandboxDriver(deps.config.sandbox)
   const runner = new Runner({
-    ...parts,
+    ...executions,
+    traces,
     storage: deps.storage,
     models,
     sandboxes,
   })
+  const grants = createGrants(deps)
+  const perform = createPerform({ deps, grants, operations: toOperations(routes) })
+  const tools = {
+    ...deps,
+    bus,
+    toolbox: runs.toolbox,
+    grants,
+    perform,
+    loadPrincipal: principalLoader(checks),
+  }
+  const sender = deps.config.push && new PushSender(house.pushes, deps.config.push)
+  const chats = new ThreadRunner({ ...threads, models, toolsetOf: toolsetOf(threads, tools) })
   /** What killed workers of this host left behind. */
   const sweepSandboxes = () => sandboxes.sweep((id) => runner.isAlive(id))
   return {
     engineWork: {
       runExecution: ({ executionRowId }) => runner.run(executionRowId),
+      carryThread: (threadRowId, call, signal) => chats.carry(threadRowId, call, signal),
       runs: createRunRecords(runs),
       steps: createStepWork(runs),
     },
-    perform: createPerform({ deps, grants: createGrants(deps), operations: toOperations(routes) }),
-    tending: [...executionTending(parts), ...runTending(runs)],
+    perform,
+    reconcilers,
     sweeps: [{ table: 'sandboxes', run: sweepSandboxes }],
     check: async () => {
       await sandboxes.check()
-      await toolbox.check()
+      await runs.toolbox.check()
       await sweepSandboxes()
     },
-    drain: () => runner.close(deps.config.drainMs),
+    start: () => sender?.start(),
+    drain: async () => {
+      await sender?.close()
+      await Promise.all([runner.close(deps.config.drainMs), chats.close(deps.config.drainMs)])
+    },
   }
 }

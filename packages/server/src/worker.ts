@@ -1,7 +1,8 @@
-import { closeDeps, openDeps } from './deps.ts'
-import { keepRegistered, listenForEngine } from './engine/endpoint.ts'
-import { onStopSignal } from './platform/shutdown.ts'
-import { startSweeps, startTending } from './platform/sweep.ts'
+import { keepRegistered, listenForEngine } from '#machinery/engine/endpoint.ts'
+import { startReconcilers } from '#platform/reconcile.ts'
+import { onStopSignal } from '#platform/shutdown.ts'
+import { startSweeps } from '#platform/sweep.ts'
+import { closeDeps, openDeps } from './open-deps.ts'
 import { startProcess } from './start.ts'
 import { createWork } from './work.ts'
 
@@ -16,7 +17,8 @@ try {
   logger.fatal({ err: error }, 'skills cannot be run safely on this host')
   process.exit(4)
 }
-const tending = startTending(deps, work.tending)
+work.start()
+const reconciling = startReconcilers(deps, work.reconcilers)
 const sweeping = startSweeps(deps, work.sweeps)
 const endpoint = await listenForEngine(config, logger, work.engineWork)
 logger.info({ port: endpoint.port }, 'worker ready for the engine')
@@ -26,7 +28,7 @@ onStopSignal(logger, stopping, async () => {
   const closed = endpoint.close()
   await work.drain()
   await closed
-  tending.stop()
+  reconciling.stop()
   sweeping.stop()
   await closeDeps(deps)
 })

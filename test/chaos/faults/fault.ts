@@ -20,7 +20,7 @@ export interface FaultKind {
   readonly name: string
   /** What of the stack it takes away: two at once are of different parts. */
   readonly part: string
-  /** Whether it hurts most when many runs of workflows are about to be carried, or many executions to be started. */
+  /** Whether it hurts most when many runs of workflows are about to be driven, or many executions to be started. */
   readonly aim: 'runs' | 'starts'
   /** About how long it takes, in seconds. */
   readonly seconds: number

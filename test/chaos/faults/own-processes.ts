@@ -11,7 +11,9 @@ export interface Owner {
 export function signalOwn({ pid: owner }: Owner, pid: number, signal: NodeJS.Signals): boolean {
   const line = ancestorsOf(pid)
   if (line.length === 0) return false
-  if (!line.includes(owner)) throw new Error(`process ${pid} does not belong to this stack`)
+  if (!line.includes(owner) && !standsInGroupOf(owner, pid)) {
+    throw new Error(`process ${pid} does not belong to this stack`)
+  }
   try {
     process.kill(pid, signal)
     return true
@@ -34,6 +36,15 @@ function parentOf(pid: number): number | undefined {
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
   } catch {
     return undefined
+  }
+}
+
+/** A process of a sandbox loses its parent when that is ended first; the group that a worker put it into it cannot leave. */
+function standsInGroupOf(owner: number, pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(`/guildhall-${owner}/`)
+  } catch {
+    return false
   }
 }
 

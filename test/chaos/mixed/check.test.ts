@@ -368,9 +368,9 @@ test.each<[string, MixedHistory, RegExp]>([
   // What is left, and what the faults did
   ['a process that was left behind', withSeen({ orphans: ['the evaluator 9 has no worker'] }), /evaluator 9/],
   [
-    'a call that the engine still carries',
-    withSeen({ carried: ['the engine still carries StepRunner'] }),
-    /still carries StepRunner/,
+    'a call that the engine still drives',
+    withSeen({ driven: ['the engine still drives StepRunner'] }),
+    /still drives StepRunner/,
   ],
   [
     'content that is gone',

@@ -87,8 +87,8 @@ function findLedgerViolations({ state }: Seen): string[] {
   ]
 }
 
-function findLeftOvers({ orphans, carried, lostContent }: Seen): string[] {
-  return [...orphans, ...lostContent, ...carried]
+function findLeftOvers({ orphans, driven, lostContent }: Seen): string[] {
+  return [...orphans, ...lostContent, ...driven]
 }
 
 function findShareViolations(operations: readonly Operation[]): string[] {

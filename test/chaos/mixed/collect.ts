@@ -33,7 +33,7 @@ export async function collect(
     calls: readCalls(place.callFile),
     readings: await readAgain(stack, lanes, state, load.readings),
     lostContent: await readContents(lanes, load),
-    carried: await settled(async () => carriedForNothing(stack, state)),
+    driven: await settled(async () => drivenForNothing(stack, state)),
     orphans: await settled(async () => listOrphans(stack, place.evaluatorsBefore)),
   }
 }
@@ -46,8 +46,8 @@ async function settled(look: () => Promise<string[]>): Promise<string[]> {
   }
 }
 
-/** A run that waits for a person is carried, and nothing else when all is quiet. */
-async function carriedForNothing(stack: SpawnedStack, { runs }: FinalState): Promise<string[]> {
+/** A run that waits for a person is driven, and nothing else when all is quiet. */
+async function drivenForNothing(stack: SpawnedStack, { runs }: FinalState): Promise<string[]> {
   const states = new Map<string | null, string>(runs.map(({ runId, status }) => [runId, status]))
   const open = (await listOpenCalls(stack)).filter(
     ({ service, handler, key }) =>
@@ -56,7 +56,7 @@ async function carriedForNothing(stack: SpawnedStack, { runs }: FinalState): Pro
   )
   return open.map(({ service, key, status, retries, failure }) => {
     const about = key === null ? service : `${service} of ${key}, which is ${states.get(key)}`
-    return `the engine still carries ${about}: ${status}, ${retries ?? 0} tries, ${failure ?? 'no failure'}`
+    return `the engine still drives ${about}: ${status}, ${retries ?? 0} tries, ${failure ?? 'no failure'}`
   })
 }
 

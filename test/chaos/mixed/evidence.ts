@@ -67,8 +67,8 @@ export interface Seen {
   /** Acknowledged artifacts whose content was not what was sent, and how. */
   readonly lostContent: readonly string[]
   readonly orphans: readonly string[]
-  /** What the engine still carries although all has ended or waits for a person. */
-  readonly carried: readonly string[]
+  /** What the engine still drives although all has ended or waits for a person. */
+  readonly driven: readonly string[]
 }
 
 const millis = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`

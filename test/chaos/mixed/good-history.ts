@@ -172,7 +172,7 @@ export const seen: Seen = {
   readings: new Map([['exec_1', [1, 2].map((n) => ({ reader: `reader ${n}`, frames, cuts: 0 }))]]),
   lostContent: [],
   orphans: [],
-  carried: [],
+  driven: [],
 }
 
 export const good: MixedHistory = { operations, faults, planned: ['worker-kill'], seen }

@@ -5,7 +5,7 @@ import { readToEnd } from '../cut-reader.ts'
 import type { Reading } from '../execution-history.ts'
 import { isSuccess, type Operation, type Sort } from './history.ts'
 import type { Lane } from './lane.ts'
-import { codeOf, perform, type Wish } from './perform.ts'
+import { codeOf, type Intent, perform } from './perform.ts'
 import {
   errandText,
   graphOf,
@@ -25,8 +25,8 @@ const revokedAfterMs = 1500
 
 const by = ({ person }: Lane) => ({ token: person.token })
 
-function ask(lane: Lane, id: string, wish: Omit<Wish, 'id' | 'workspaceId'>): Promise<Operation> {
-  return perform({ id, workspaceId: lane.person.workspaceId, ...wish })
+function ask(lane: Lane, id: string, intent: Omit<Intent, 'id' | 'workspaceId'>): Promise<Operation> {
+  return perform({ id, workspaceId: lane.person.workspaceId, ...intent })
 }
 
 /** A request that creates, under the operation's own Idempotency-Key. */
@@ -107,7 +107,7 @@ const post: Make = (lane, id) => {
   if (target === undefined) return undefined
   const content = [{ type: 'text', text: errandText(id) }]
   const body = { events: [{ type: 'user.message', content }], ifBusy: 'queue' }
-  const send: Wish['send'] = (_attempt, signal) =>
+  const send: Intent['send'] = (_attempt, signal) =>
     lane.app.call('POST', `/api/v1/executions/${target}/events`, { ...by(lane), body, signal })
   const told = ({ body }: Answer) => body.data[0]?.id
   return ask(lane, id, { sort: 'post', target, send, told, waits: isBusy, isDone: isConflict })
@@ -116,7 +116,7 @@ const post: Make = (lane, id) => {
 const cancel: Make = (lane, id) => {
   const target = take(lane.long)
   if (target === undefined) return undefined
-  const send: Wish['send'] = (_attempt, signal) =>
+  const send: Intent['send'] = (_attempt, signal) =>
     lane.app.call('POST', `/api/v1/executions/${target}/cancel`, { ...by(lane), signal })
   return ask(lane, id, { sort: 'cancel', target, send, told: ({ body }) => body.success })
 }
@@ -148,7 +148,7 @@ const resume: Make = (lane, id) => {
   const question = take(lane.questions, ({ at }) => Date.now() - at > askedAfterMs)
   if (question === undefined) return undefined
   const said = (attempt: number) => `${id}/${attempt}`
-  const send: Wish['send'] = (attempt, signal) =>
+  const send: Intent['send'] = (attempt, signal) =>
     lane.app.call('POST', `/api/v1/workflows/runs/${question.id}/resume`, {
       ...by(lane),
       body: { resumeData: said(attempt) },
@@ -172,7 +172,7 @@ const stopRun = (sort: 'cancel-run' | 'unqueue'): Make => {
     const recent = lane.runs.findLast(({ kind, at }) => kinds.includes(kind) && Date.now() - at < 5000)
     if (!recent) return undefined
     const target = recent.id
-    const send: Wish['send'] = (_attempt, signal) =>
+    const send: Intent['send'] = (_attempt, signal) =>
       sort === 'unqueue'
         ? lane.app.call('DELETE', `/api/v1/workflows/queue/${target}`, { ...by(lane), signal })
         : lane.app.call('POST', `/api/v1/workflows/runs/${target}/cancel`, { ...by(lane), signal })
@@ -217,7 +217,7 @@ async function revoke(
   key: Lane['keys'][number],
   stopRunning: boolean,
 ): Promise<Operation> {
-  const send: Wish['send'] = (_attempt, signal) =>
+  const send: Intent['send'] = (_attempt, signal) =>
     lane.app.call('DELETE', `/api/v1/keys/${key.id}?stopRunning=${stopRunning}`, { ...by(lane), signal })
   const isDone = ({ status }: Answer) => status === 404
   const about = { sort: 'revoke-key', target: String(key.id), kind: String(stopRunning) } as const
@@ -240,7 +240,7 @@ const tryRevoked: Make = (lane, id) => {
 const askPermission: Make = (lane, id) => {
   if (lane.requests.length > 3) return undefined
   const body = { scope: `connector:${id}:read`, mode: 'session', reason: id }
-  const send: Wish['send'] = (_attempt, signal) =>
+  const send: Intent['send'] = (_attempt, signal) =>
     lane.app.call('POST', '/api/v1/agents/request-permission', { key: lane.asker.secret, body, signal })
   const operation = ask(lane, id, {
     sort: 'ask',
@@ -256,7 +256,7 @@ const decide: Make = (lane, id, random) => {
   if (target === undefined) return undefined
   const kind = random() < 0.5 ? 'approve' : 'deny'
   const path = `/api/v1/agents/request-permission/${target}/${kind}`
-  const send: Wish['send'] = (_attempt, signal) =>
+  const send: Intent['send'] = (_attempt, signal) =>
     lane.app.call('POST', path, { ...by(lane), body: {}, signal })
   return ask(lane, id, { sort: 'decide', target, kind, send, isDone: isConflict })
 }
@@ -309,7 +309,7 @@ const read: Make = (lane, id, random) => {
           ? 'agents/me'
           : pick(lists, random)
   const credential = byKey ? { key: lane.key.secret } : by(lane)
-  const send: Wish['send'] = (_attempt, signal) =>
+  const send: Intent['send'] = (_attempt, signal) =>
     lane.app.call('GET', `/api/v1/${path}`, { ...credential, signal })
   const told = ({ body }: Answer) => (execution !== undefined ? body.status : body.run?.status) ?? 'list'
   return ask(lane, id, { sort: 'read', ...(known === undefined ? {} : { target: known }), send, told })

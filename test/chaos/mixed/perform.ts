@@ -10,7 +10,7 @@ const shownChars = 300
 
 type Told = (answer: Answer) => unknown
 
-export interface Wish extends Pick<Operation, 'id' | 'sort' | 'workspaceId'> {
+export interface Intent extends Pick<Operation, 'id' | 'sort' | 'workspaceId'> {
   readonly target?: string
   readonly keyId?: number
   readonly kind?: string
@@ -27,33 +27,33 @@ export interface Wish extends Pick<Operation, 'id' | 'sort' | 'workspaceId'> {
 }
 
 /** Does one thing as a careful client would, and gives what happened. */
-export async function perform(wish: Wish): Promise<Operation> {
+export async function perform(intent: Intent): Promise<Operation> {
   const attempts: Attempt[] = []
   const end = performance.now() + operationWithinMs
   let succeeded = false
   for (let n = 0; ; n++) {
-    const { attempt, answer } = await attemptOnce(wish, n)
+    const { attempt, answer } = await attemptOnce(intent, n)
     const wasUnclear = attempts.some(isUnclear)
     attempts.push(attempt)
-    succeeded = isSuccess(attempt) || (wasUnclear && answer !== undefined && wish.isDone?.(answer) === true)
+    succeeded = isSuccess(attempt) || (wasUnclear && answer !== undefined && intent.isDone?.(answer) === true)
     // Also when it says that nothing was done: a client tries again, and must not have got two for it.
     const isFault = attempt.status === null || attempt.status >= 500
-    const again = isFault || (answer !== undefined && wish.waits?.(answer) === true)
+    const again = isFault || (answer !== undefined && intent.waits?.(answer) === true)
     if (succeeded || !again || performance.now() > end) break
     await delay(Math.min(150 * 2 ** n, longestWaitMs) * (0.5 + Math.random()))
   }
-  const { id, sort, workspaceId, target = null, keyId = null, kind = null } = wish
+  const { id, sort, workspaceId, target = null, keyId = null, kind = null } = intent
   return { id, sort, workspaceId, target, keyId, kind, attempts, succeeded }
 }
 
-async function attemptOnce(wish: Wish, n: number): Promise<{ attempt: Attempt; answer?: Answer }> {
+async function attemptOnce(intent: Intent, n: number): Promise<{ attempt: Attempt; answer?: Answer }> {
   const sentAt = Date.now()
-  const said = wish.said?.(n)
+  const said = intent.said?.(n)
   const more = said === undefined ? {} : { said }
   try {
-    const answer = await wish.send(n, AbortSignal.timeout(answerWithinMs))
+    const answer = await intent.send(n, AbortSignal.timeout(answerWithinMs))
     const { status, text } = answer
-    const told = isSuccess({ status }) ? wish.told?.(answer) : undefined
+    const told = isSuccess({ status }) ? intent.told?.(answer) : undefined
     const shown = text.slice(0, shownChars)
     const heard = {
       status,

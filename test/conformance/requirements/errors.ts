@@ -99,7 +99,6 @@ export const errors = [
     line: 533,
     rule: 'A random id on each route of traces is 404 with error.code NOT_FOUND.',
     kind: 'error',
-    pending: 'traces',
   },
   {
     id: 'errors:code:not-found-byte-equal',
@@ -116,7 +115,6 @@ export const errors = [
     rule: "On the routes of traces the answer to another workspace's id is byte for byte that to a random id.",
     kind: 'security',
     decided: true,
-    pending: 'traces',
   },
   {
     id: 'errors:code:not-found-byte-equal-thread',
@@ -125,7 +123,6 @@ export const errors = [
     rule: "On the routes of threads and chat the answer to another workspace's id is byte for byte that to a random id.",
     kind: 'security',
     decided: true,
-    pending: 'chat',
   },
   {
     id: 'errors:code:conflict',
@@ -140,7 +137,6 @@ export const errors = [
     line: 534,
     rule: 'A trace append with a taken seq is 409 CONFLICT.',
     kind: 'error',
-    pending: 'traces',
   },
   {
     id: 'errors:code:expired',
@@ -170,7 +166,6 @@ export const errors = [
     line: 536,
     rule: 'A trace append without a non-empty array of events, or with an unknown type, is 400 INVALID_INPUT.',
     kind: 'error',
-    pending: 'traces',
   },
   {
     id: 'errors:internal:workflow-write-failed',

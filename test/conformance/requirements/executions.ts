@@ -56,7 +56,6 @@ export const executions = [
     line: 151,
     rule: 'An execution started by an MCP tool has in GET /executions an interface that begins with "mcp".',
     kind: 'field',
-    pending: 'mcp',
   },
   {
     id: 'executions:state:create-idle',
@@ -291,7 +290,6 @@ export const executions = [
     rule: "The body of continueWith in a trace's continue answer, sent as it is to POST /executions, is accepted.",
     kind: 'state',
     decided: true,
-    pending: 'traces',
   },
   {
     id: 'executions:create:unknown-skill-404',

@@ -119,7 +119,6 @@ export const keys = [
     line: 31,
     rule: 'A key whose scopes are ["*"] is never 403 on the routes of traces.',
     kind: 'security',
-    pending: 'traces',
   },
   {
     id: 'keys:scopes:wildcard-full-access-chat',
@@ -127,7 +126,6 @@ export const keys = [
     line: 31,
     rule: 'A key whose scopes are ["*"] is never 403 on send-message.',
     kind: 'security',
-    pending: 'chat',
   },
   {
     id: 'keys:revoke:whole-key',

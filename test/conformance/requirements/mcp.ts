@@ -7,7 +7,6 @@ export const mcp = [
     line: 17,
     rule: 'The x-api-key of a basedmode owner that works on REST also opens /mcp/: initialize is accepted with it, and 401 without a key.',
     kind: 'security',
-    pending: 'mcp',
   },
   {
     id: 'mcp:transport:streamable-http',
@@ -15,16 +14,14 @@ export const mcp = [
     line: 420,
     rule: 'An unmodified MCP client over Streamable HTTP, given /mcp/ and an x-api-key header, completes initialize and tools/list.',
     kind: 'format',
-    pending: 'mcp',
   },
   {
     id: 'mcp:tools:list',
     area: 'mcp',
     line: 420,
-    rule: 'tools/list names 14 tools or fewer, and two calls return them in the same order.',
+    rule: 'tools/list names 15 tools or fewer, and two calls return them in the same order.',
     kind: 'field',
     decided: true,
-    pending: 'mcp',
   },
   {
     id: 'mcp:access:basedmode-only',
@@ -32,6 +29,5 @@ export const mcp = [
     line: 558,
     rule: "On /mcp/ keys of byokmode and paygmode owners are 403 FORBIDDEN with details.tier; a basedmode owner's key is served.",
     kind: 'security',
-    pending: 'mcp',
   },
 ] as const satisfies readonly Requirement[]

@@ -102,7 +102,7 @@ export const oauth = [
     line: 452,
     rule: 'GET /traces with an OAuth token lacking trace:read is 403 naming trace:read, even if it has read, write and admin; with it 200.',
     kind: 'security',
-    pending: 'traces',
+    needs: 'provider',
   },
   {
     id: 'oauth:scope:trace-write-enforced',
@@ -110,7 +110,7 @@ export const oauth = [
     line: 452,
     rule: 'Appending to a trace, or continuing one, with an OAuth token that has only trace:read is 403 naming trace:write.',
     kind: 'security',
-    pending: 'traces',
+    needs: 'provider',
   },
   {
     id: 'oauth:scope:trace-not-for-keys',
@@ -119,7 +119,6 @@ export const oauth = [
     rule: 'A key holding profile:read alone gets 200 on GET /traces and 201 on an append: trace scopes bind OAuth clients only.',
     kind: 'security',
     decided: true,
-    pending: 'traces',
   },
   {
     id: 'oauth:authorize:denied',

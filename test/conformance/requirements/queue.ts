@@ -35,7 +35,6 @@ export const queue = [
     line: 378,
     rule: 'A durable agent run started by send-message or chat is in GET /workflows/queue under its runId.',
     kind: 'state',
-    pending: 'chat',
   },
   {
     id: 'queue:delete:success',

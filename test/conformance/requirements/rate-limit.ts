@@ -14,7 +14,6 @@ export const rateLimit = [
     line: 558,
     rule: 'On /mcp/ x-ratelimit-limit is 60 and the 61st request of a key within a minute is 429; REST requests of that key are counted apart.',
     kind: 'limit',
-    pending: 'mcp',
   },
   {
     id: 'rate-limit:execution:30-per-minute',
@@ -37,7 +36,6 @@ export const rateLimit = [
     line: 576,
     rule: 'x-ratelimit-limit, x-ratelimit-remaining and x-ratelimit-reset are on every answer of /mcp/, whatever the status.',
     kind: 'header',
-    pending: 'mcp',
   },
   {
     id: 'rate-limit:header:remaining',

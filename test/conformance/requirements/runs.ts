@@ -28,7 +28,6 @@ export const runs = [
     line: 200,
     rule: 'conversationId is on the launch answer and run of a workflow started in a chat thread, and missing as a member when it was launched over the API.',
     kind: 'field',
-    pending: 'chat',
   },
   {
     id: 'runs:steps:status-output',
@@ -249,7 +248,6 @@ export const runs = [
     line: 381,
     rule: 'Cancelling a run started from chat during its execute-skill step also ends that execution: failed, stop reason interrupt.',
     kind: 'state',
-    pending: 'chat',
   },
   {
     id: 'runs:launch:unknown-404',

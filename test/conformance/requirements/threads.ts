@@ -7,7 +7,6 @@ export const threads = [
     line: 411,
     rule: 'POST /agents/:agentId/subscribe-thread with resourceId (the workspace id) and threadId opens a stream; with either missing it is 400 INVALID_INPUT.',
     kind: 'field',
-    pending: 'chat',
   },
   {
     id: 'threads:subscribe:sse',
@@ -15,7 +14,6 @@ export const threads = [
     line: 411,
     rule: 'subscribe-thread answers with content-type text/event-stream and the connection is still open after 30 s.',
     kind: 'header',
-    pending: 'chat',
   },
   {
     id: 'threads:subscribe:heartbeat-25s',
@@ -23,7 +21,6 @@ export const threads = [
     line: 411,
     rule: 'On a quiet subscription a comment line arrives 25 s (give or take 2) after opening and again 25 s later.',
     kind: 'event',
-    pending: 'chat',
   },
   {
     id: 'threads:subscribe:reconnectable',
@@ -31,7 +28,6 @@ export const threads = [
     line: 411,
     rule: 'A subscription that was closed can be opened again, and what happens on the thread from then on arrives there.',
     kind: 'state',
-    pending: 'chat',
   },
   {
     id: 'threads:subscribe:frames',
@@ -40,7 +36,6 @@ export const threads = [
     rule: 'A frame of subscribe-thread has id: with the sequence and data: with id, type, sequence, threadId, payload, at and, for a run, runId.',
     kind: 'format',
     decided: true,
-    pending: 'chat',
   },
   {
     id: 'threads:subscribe:foreign-resource',
@@ -48,7 +43,6 @@ export const threads = [
     line: 411,
     rule: 'subscribe-thread with the resourceId of another workspace is 403 or 404 and sends no frame.',
     kind: 'security',
-    pending: 'chat',
   },
   {
     id: 'threads:send:body',
@@ -56,7 +50,6 @@ export const threads = [
     line: 412,
     rule: 'POST /agents/:agentId/send-message takes resourceId, threadId and message; an empty or missing message is 400 INVALID_INPUT.',
     kind: 'field',
-    pending: 'chat',
   },
   {
     id: 'threads:send:answer',
@@ -65,7 +58,6 @@ export const threads = [
     rule: 'send-message is 202 with accepted, delivery and string messageId, runId and threadId.',
     kind: 'field',
     decided: true,
-    pending: 'chat',
   },
   {
     id: 'threads:chat:answer',
@@ -74,7 +66,6 @@ export const threads = [
     rule: "POST /chat/:agentId { message, stream: false } answers threadId, runId, message, usage and cost (workflowRuns if there are any); with stream it sends the thread's frames as SSE.",
     kind: 'field',
     decided: true,
-    pending: 'chat',
   },
   {
     id: 'threads:auth:same-key',
@@ -82,7 +73,6 @@ export const threads = [
     line: 415,
     rule: 'One x-api-key with agent:message opens subscribe-thread and posts send-message, with no other credential.',
     kind: 'security',
-    pending: 'chat',
   },
   {
     id: 'threads:subscribe:only-own-without',
@@ -90,7 +80,6 @@ export const threads = [
     line: 415,
     rule: 'On a shared thread a key with an open subscription sees the message another key sends; a key that only calls chat gets nothing but its own responses.',
     kind: 'state',
-    pending: 'chat',
   },
   {
     id: 'threads:agent:scope-message',
@@ -99,7 +88,6 @@ export const threads = [
     rule: 'subscribe-thread, send-message and chat with a key lacking agent:message are 403 with agent:message in error.message.',
     kind: 'security',
     decided: true,
-    pending: 'chat',
   },
   {
     id: 'threads:notify:chat-started-workflow',
@@ -107,7 +95,6 @@ export const threads = [
     line: 507,
     rule: 'When a workflow started from a chat thread completes, a subscriber of that thread gets a frame of type notification for it.',
     kind: 'event',
-    pending: 'chat',
   },
   {
     id: 'threads:notify:background-to-subscribed',
@@ -115,7 +102,6 @@ export const threads = [
     line: 507,
     rule: 'A workflow that completes in the background reaches the subscribers of the thread as a frame of type notification, though no chat call is open.',
     kind: 'event',
-    pending: 'chat',
   },
   {
     id: 'threads:notify:record',
@@ -124,6 +110,5 @@ export const threads = [
     rule: 'The notification of a workflow has id, threadId, resourceId, agentId, source, status, priority, summary, payload, createdAt, dedupeKey runId:status and kind workflow.completed, workflow.failed or workflow.suspended.',
     kind: 'field',
     decided: true,
-    pending: 'chat',
   },
 ] as const satisfies readonly Requirement[]

@@ -7,7 +7,6 @@ export const traces = [
     line: 13,
     rule: "Key B may append turns to a trace that came of key A's execution in the same workspace; reading the events shows turns of origin producer and of origin appended.",
     kind: 'state',
-    pending: 'traces',
   },
   {
     id: 'traces:record:fields',
@@ -15,15 +14,20 @@ export const traces = [
     line: 210,
     rule: 'A trace in GET /traces has strings id, kind, title, status and traceKey, objects actor and target, number totalCost, and lastActivityAt and startedAt in ISO 8601.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:record:kind-enum',
     area: 'traces',
     line: 211,
-    rule: 'A skill run makes a trace of kind "execution" and a chat one of kind "chat"; there is no third.',
+    rule: 'A skill run makes a trace of kind "execution".',
     kind: 'field',
-    pending: 'chat',
+  },
+  {
+    id: 'traces:record:kind-enum-chat',
+    area: 'traces',
+    line: 211,
+    rule: 'A chat makes a trace of kind "chat"; there is no third kind.',
+    kind: 'field',
   },
   {
     id: 'traces:record:status-values',
@@ -31,7 +35,6 @@ export const traces = [
     line: 213,
     rule: 'The trace of an execution has status running while it works, completed after a success and failed after a failure.',
     kind: 'state',
-    pending: 'traces',
   },
   {
     id: 'traces:record:actor',
@@ -39,7 +42,6 @@ export const traces = [
     line: 214,
     rule: "actor has userId, agentSlug and apiKeyId, which is the key's number for a run by key and null for a run by session token.",
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:record:target-union',
@@ -47,7 +49,6 @@ export const traces = [
     line: 215,
     rule: 'target of an execution\'s trace is { kind: "execution", executionId }, with the executionId that the run answered.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:cost:accumulates',
@@ -55,7 +56,6 @@ export const traces = [
     line: 216,
     rule: 'After a second execution continued a trace, totalCost is the sum of the cost of both, in Ds.',
     kind: 'state',
-    pending: 'traces',
   },
   {
     id: 'traces:cost:never-decreases',
@@ -63,7 +63,6 @@ export const traces = [
     line: 216,
     rule: 'totalCost read again and again through runs, interrupts and appends never falls.',
     kind: 'state',
-    pending: 'traces',
   },
   {
     id: 'traces:lineage:rerun-inherits',
@@ -71,7 +70,6 @@ export const traces = [
     line: 218,
     rule: 'The trace of a rerun and that of the execution it repeats have the same traceKey.',
     kind: 'state',
-    pending: 'traces',
   },
   {
     id: 'traces:lineage:remix-fresh',
@@ -80,15 +78,20 @@ export const traces = [
     rule: 'An execution made with remixOf: <executionId> gets a trace whose traceKey differs from that of the original.',
     kind: 'state',
     decided: true,
-    pending: 'traces',
   },
   {
     id: 'traces:turns:resolved-from-producer',
     area: 'traces',
     line: 220,
-    rule: 'Without anything appended, GET /traces/:id/events lists turns of origin producer: for a skill run from its event log, for a chat from its thread.',
+    rule: 'Without anything appended, GET /traces/:id/events of a skill run lists turns of origin producer from its event log.',
     kind: 'state',
-    pending: 'chat',
+  },
+  {
+    id: 'traces:turns:resolved-from-thread',
+    area: 'traces',
+    line: 220,
+    rule: 'Without anything appended, GET /traces/:id/events of a chat lists turns of origin producer from its thread.',
+    kind: 'state',
   },
   {
     id: 'traces:turn:fields',
@@ -96,7 +99,6 @@ export const traces = [
     line: 226,
     rule: 'A turn has number seq, string type, object payload, at (ISO 8601), origin, and actorAgentSlug as a string, or null when nobody is named.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:turn:seq-monotonic',
@@ -104,7 +106,6 @@ export const traces = [
     line: 226,
     rule: 'Over the turns of a trace, produced and appended ones together, seq strictly rises and none occurs twice.',
     kind: 'state',
-    pending: 'traces',
   },
   {
     id: 'traces:turn:type-enum',
@@ -112,7 +113,6 @@ export const traces = [
     line: 227,
     rule: 'A turn of each of the six types (user.message, error, agent.text, agent.thinking, tool.call, tool.result) can be appended and read back; produced turns use no others.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:turn:origin-enum',
@@ -120,7 +120,6 @@ export const traces = [
     line: 231,
     rule: 'origin is "producer" on turns that came from the run itself and "appended" on those posted to the trace; nothing else occurs.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:list:answer',
@@ -128,15 +127,20 @@ export const traces = [
     line: 394,
     rule: 'GET /traces answers the array items and nextCursor, a string when more traces follow.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:list:filter-kind',
     area: 'traces',
     line: 394,
-    rule: 'GET /traces?kind=execution and kind=chat each return traces of that kind only; an unknown kind is 400 or an empty page, never the unfiltered list.',
+    rule: 'GET /traces?kind=execution returns traces of that kind only; an unknown kind is 400 or an empty page, never the unfiltered list.',
     kind: 'field',
-    pending: 'chat',
+  },
+  {
+    id: 'traces:list:filter-kind-chat',
+    area: 'traces',
+    line: 394,
+    rule: 'GET /traces?kind=chat returns traces of chats only.',
+    kind: 'field',
   },
   {
     id: 'traces:list:filter-status',
@@ -144,15 +148,20 @@ export const traces = [
     line: 394,
     rule: 'GET /traces?status=completed returns completed traces only.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:list:filter-agent',
     area: 'traces',
     line: 394,
-    rule: 'GET /traces?agent=<slug> returns the traces whose actor.agentSlug is that slug, and no others.',
+    rule: 'GET /traces?agent=<slug> returns the traces whose actor.agentSlug is that slug, and no others; the slug is that of x-agent-slug at the start.',
     kind: 'field',
-    pending: 'chat',
+  },
+  {
+    id: 'traces:list:filter-agent-chat',
+    area: 'traces',
+    line: 394,
+    rule: 'GET /traces?agent=<slug> returns the chats with that agent.',
+    kind: 'field',
   },
   {
     id: 'traces:list:filter-api-key',
@@ -160,7 +169,6 @@ export const traces = [
     line: 394,
     rule: 'GET /traces?apiKey=<number> returns the traces whose actor.apiKeyId is that number, and no others.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:list:since-inclusive',
@@ -168,7 +176,6 @@ export const traces = [
     line: 394,
     rule: "since equal to a trace's lastActivityAt includes that trace; earlier activity is left out.",
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:list:until-exclusive',
@@ -176,7 +183,6 @@ export const traces = [
     line: 394,
     rule: "until equal to a trace's lastActivityAt leaves that trace out; 1 ms later includes it.",
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:list:date-formats',
@@ -184,7 +190,6 @@ export const traces = [
     line: 394,
     rule: 'since and until accept "2026-01-01" as well as a full ISO 8601 time; "yesterday" is 400 INVALID_INPUT.',
     kind: 'format',
-    pending: 'traces',
   },
   {
     id: 'traces:list:limit-default-50',
@@ -192,7 +197,6 @@ export const traces = [
     line: 394,
     rule: 'With 51 traces GET /traces without limit returns 50 items.',
     kind: 'limit',
-    pending: 'traces',
   },
   {
     id: 'traces:list:limit-clamped',
@@ -200,7 +204,6 @@ export const traces = [
     line: 394,
     rule: 'limit out of range is brought to the nearest bound, with status 200: 0 and -5 return one item, 1000 at most 200.',
     kind: 'limit',
-    pending: 'traces',
   },
   {
     id: 'traces:list:cursor-keyset',
@@ -208,7 +211,6 @@ export const traces = [
     line: 394,
     rule: 'Walking GET /traces by cursor with limit=1 while new traces come in returns every older trace once: none missed, none repeated.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:list:last-page-cursor',
@@ -217,7 +219,6 @@ export const traces = [
     rule: 'On the last page of GET /traces nextCursor is null.',
     kind: 'field',
     decided: true,
-    pending: 'traces',
   },
   {
     id: 'traces:list:workspace-scoped',
@@ -225,7 +226,6 @@ export const traces = [
     line: 394,
     rule: 'A trace of a run in W1 is not in GET /traces of W2.',
     kind: 'security',
-    pending: 'traces',
   },
   {
     id: 'traces:get:same-projection',
@@ -233,7 +233,6 @@ export const traces = [
     line: 395,
     rule: 'GET /traces/:id equals, member for member, the item with that id in GET /traces.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:get:non-member-404',
@@ -241,7 +240,6 @@ export const traces = [
     line: 395,
     rule: 'get, events, append and continue on a trace of another workspace are 404, never 403, with the very body that a random id gets.',
     kind: 'security',
-    pending: 'traces',
   },
   {
     id: 'traces:events:list-answer',
@@ -249,7 +247,6 @@ export const traces = [
     line: 396,
     rule: 'GET /traces/:id/events answers the array items, its turns in rising order of seq.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:events:after-seq',
@@ -257,7 +254,6 @@ export const traces = [
     line: 396,
     rule: 'GET /traces/:id/events?afterSeq=n returns turns whose seq is above n, and [] after the last.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:events:limit',
@@ -265,7 +261,6 @@ export const traces = [
     line: 396,
     rule: 'GET /traces/:id/events?limit=1 returns one turn, the first after the cursor.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:append:agent-slug-header',
@@ -273,7 +268,6 @@ export const traces = [
     line: 397,
     rule: 'The x-agent-slug sent with an append becomes actorAgentSlug of every turn in it.',
     kind: 'header',
-    pending: 'traces',
   },
   {
     id: 'traces:append:slug-attribution-only',
@@ -281,7 +275,6 @@ export const traces = [
     line: 397,
     rule: "x-agent-slug confers nothing: a key that may not reach the trace gets the same refusal with another agent's slug as without.",
     kind: 'security',
-    pending: 'traces',
   },
   {
     id: 'traces:append:answer',
@@ -289,7 +282,6 @@ export const traces = [
     line: 397,
     rule: 'An append of two turns is 201 with appended: 2 and lastSeq, the highest seq then read back.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:append:events-non-empty',
@@ -297,7 +289,6 @@ export const traces = [
     line: 397,
     rule: 'An append with {}, { events: [] } or { events: {} } is 400 with error.code INVALID_INPUT.',
     kind: 'error',
-    pending: 'traces',
   },
   {
     id: 'traces:append:type-known',
@@ -305,7 +296,6 @@ export const traces = [
     line: 397,
     rule: 'An append holding any other type than the six, such as agent.message, is 400 and adds nothing.',
     kind: 'error',
-    pending: 'traces',
   },
   {
     id: 'traces:continue:answer',
@@ -313,7 +303,6 @@ export const traces = [
     line: 398,
     rule: 'POST /traces/:id/continue answers status "continuation_required", traceId, kind, traceKey, appendEventsTo and continueWith: method "POST", path "/api/v1/executions" and body with a sessionId.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:continue:append-path',
@@ -321,7 +310,6 @@ export const traces = [
     line: 398,
     rule: 'appendEventsTo is /api/v1/traces/<id>/events, and an append posted there is 201.',
     kind: 'field',
-    pending: 'traces',
   },
   {
     id: 'traces:continue:starts-nothing',
@@ -329,7 +317,6 @@ export const traces = [
     line: 398,
     rule: 'After continue GET /executions has nothing new and totalCost is the same.',
     kind: 'state',
-    pending: 'traces',
   },
   {
     id: 'traces:update:no-patch',
@@ -337,7 +324,6 @@ export const traces = [
     line: 402,
     rule: 'PATCH and PUT on a trace and on its events are 404 or 405; turns can only be appended.',
     kind: 'status',
-    pending: 'traces',
   },
   {
     id: 'traces:append:seq-above-producer',
@@ -345,7 +331,6 @@ export const traces = [
     line: 403,
     rule: 'A turn appended without seq gets one above every turn of the producer.',
     kind: 'state',
-    pending: 'traces',
   },
   {
     id: 'traces:append:same-seq-409',
@@ -353,7 +338,6 @@ export const traces = [
     line: 403,
     rule: 'Appending twice with the same caller-given seq is 201 and then 409 CONFLICT; one turn with that seq can be read.',
     kind: 'error',
-    pending: 'traces',
   },
   {
     id: 'traces:append:batch-all-or-nothing',
@@ -362,7 +346,6 @@ export const traces = [
     rule: 'A batch with a taken seq n and a free n+5 is 409 CONFLICT with details.lastSeq and the array details.conflicts, and n+5 is not stored.',
     kind: 'state',
     decided: true,
-    pending: 'traces',
   },
   {
     id: 'traces:append:same-seq-race',
@@ -370,7 +353,6 @@ export const traces = [
     line: 403,
     rule: 'Of twenty simultaneous appends with the same seq one is 201 and nineteen are 409.',
     kind: 'race',
-    pending: 'traces',
   },
   {
     id: 'traces:append:concurrent-without-seq',
@@ -378,7 +360,6 @@ export const traces = [
     line: 403,
     rule: 'Twenty simultaneous appends without seq are all 201 and make twenty turns, each with a seq of its own.',
     kind: 'race',
-    pending: 'traces',
   },
   {
     id: 'traces:continue:lands-on-trace',
@@ -386,6 +367,5 @@ export const traces = [
     line: 405,
     rule: 'An execution created with the sessionId from continue and run adds its turns to that trace: same traceKey, and GET /traces has no new trace.',
     kind: 'state',
-    pending: 'traces',
   },
 ] as const satisfies readonly Requirement[]

@@ -21,7 +21,6 @@ export const versioning = [
     line: 590,
     rule: 'An MCP initialize sent to /mcp/ is served, one sent to /api/v1/mcp/ is 404.',
     kind: 'format',
-    pending: 'mcp',
   },
   {
     id: 'versioning:workflows:format-string',

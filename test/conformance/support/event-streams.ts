@@ -1,5 +1,5 @@
-import { get, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
-import { get as getSecurely } from 'node:https'
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { request as requestSecurely } from 'node:https'
 import { requireDocumentedEvent } from '../../support/documented-shapes.ts'
 import { newVisitor } from './actors.ts'
 import { pause } from './client.ts'
@@ -14,6 +14,8 @@ export interface OpenStream {
   headers: IncomingHttpHeaders
   /** What has come so far; comments are not in here. */
   readonly frames: readonly StreamFrame[]
+  /** When each comment came, in milliseconds. */
+  readonly comments: readonly { text: string; at: number }[]
   /** Resolves when the server has closed the stream, or when it was cut off here. */
   readonly ended: Promise<void>
   /** The first frame, come or still to come, that is like this. */
@@ -21,10 +23,17 @@ export interface OpenStream {
   close(): void
 }
 
-/** Opens an address of server-sent events with no credential but what the address itself says. */
-export async function openStream(url: string, headers: Record<string, string> = {}): Promise<OpenStream> {
+/**
+ * Opens an address of server-sent events with no credential but what the address itself and the headers say; by POST if
+ * there is a body.
+ */
+export async function openStream(
+  url: string,
+  headers: Record<string, string> = {},
+  body?: unknown,
+): Promise<OpenStream> {
   for (;;) {
-    const incoming = await open(url, headers)
+    const incoming = await open(url, headers, body)
     if (incoming.statusCode !== 429) return follow(incoming, url)
     // Only where all callers share one address and wait for each other.
     incoming.destroy()
@@ -32,18 +41,31 @@ export async function openStream(url: string, headers: Record<string, string> = 
   }
 }
 
-function open(url: string, headers: Record<string, string>): Promise<IncomingMessage> {
+function open(url: string, headers: Record<string, string>, body: unknown): Promise<IncomingMessage> {
   const { address } = newVisitor()
-  const send = url.startsWith('https:') ? getSecurely : get
-  const options = { headers, agent: false, ...(address ? { localAddress: address } : {}) }
+  const send = url.startsWith('https:') ? requestSecurely : request
+  const options = {
+    headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+    method: body === undefined ? 'GET' : 'POST',
+    agent: false as const,
+    ...(address ? { localAddress: address } : {}),
+  }
   return new Promise((resolve, reject) => {
-    send(url, options, resolve).once('error', reject)
+    send(url, options, resolve)
+      .once('error', reject)
+      .end(body === undefined ? undefined : JSON.stringify(body))
   })
 }
 
+function unionOf(url: string): 'RunStreamEvent' | 'ThreadStreamEvent' | 'ExecutionStreamEvent' {
+  if (url.includes('/workflows/runs/')) return 'RunStreamEvent'
+  return url.includes('/executions/') ? 'ExecutionStreamEvent' : 'ThreadStreamEvent'
+}
+
 function follow(incoming: IncomingMessage, url: string): OpenStream {
-  const union = url.includes('/workflows/runs/') ? 'RunStreamEvent' : 'ExecutionStreamEvent'
+  const union = unionOf(url)
   const frames: StreamFrame[] = []
+  const comments: { text: string; at: number }[] = []
   const waiting = new Set<() => void>()
   let isOver = false
   let text = ''
@@ -55,6 +77,8 @@ function follow(incoming: IncomingMessage, url: string): OpenStream {
     const blocks = text.split('\n\n')
     text = blocks.pop() ?? ''
     const come = blocks.flatMap(parseFrame)
+    const said = blocks.filter((block) => block.startsWith(': '))
+    comments.push(...said.map((comment) => ({ text: comment.slice(2), at: performance.now() })))
     for (const { data } of come) requireDocumentedEvent(union, JSON.parse(data))
     frames.push(...come)
     tell()
@@ -80,7 +104,7 @@ function follow(incoming: IncomingMessage, url: string): OpenStream {
       look()
     })
   const { statusCode: status = 0, headers } = incoming
-  return { status, headers, frames, ended, next, close: () => incoming.destroy() }
+  return { status, headers, frames, comments, ended, next, close: () => incoming.destroy() }
 }
 
 function parseFrame(block: string): StreamFrame[] {

@@ -37,7 +37,8 @@ export class Components {
   }
 
   #addition(schema: TObject, base: TObject): object {
-    const isNew = (name: string) => !Object.hasOwn(base.properties, name)
+    // Also what both have and this one says more of.
+    const isNew = (name: string) => base.properties[name] !== schema.properties[name]
     const properties = Object.fromEntries(Object.entries(schema.properties).filter(([name]) => isNew(name)))
     const required = (schema.required as string[]).filter(isNew)
     const more = { type: 'object', ...(required.length > 0 && { required }), properties }

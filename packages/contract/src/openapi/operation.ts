@@ -1,6 +1,7 @@
 import type { TObject, TSchema } from 'typebox'
 import type { Audience, Route } from '../route.ts'
 import type { Clamped } from '../shapes.ts'
+import { slugPattern } from '../slug.ts'
 import type { Components } from './components.ts'
 import { printRefusals } from './refusals.ts'
 
@@ -11,6 +12,7 @@ export function securityOf(audience: Audience): object[] {
     credential: [apiKey, authToken, oauth],
     session: [authToken],
     key: [apiKey],
+    agent: [apiKey, oauth],
     operator: [{ operatorToken: [] }],
     signed: [],
     public: [],
@@ -23,6 +25,7 @@ export function printOperation(components: Components, operationId: string, rout
     ...parametersOf(components, route.params, 'path'),
     ...parametersOf(components, route.query, 'query'),
     ...(route.creates ? [idempotencyKey(components)] : []),
+    ...(route.namesAgent ? [agentSlug(components)] : []),
   ]
   return {
     operationId,
@@ -73,12 +76,25 @@ function idempotencyKey(components: Components) {
   return components.refer('parameters', 'Idempotency-Key', parameter)
 }
 
+function agentSlug(components: Components) {
+  const description =
+    'What the agent calls itself; recorded and nothing else. What is no slug is taken as none'
+  const schema = { type: 'string', pattern: slugPattern.source }
+  return components.refer('parameters', 'x-agent-slug', {
+    name: 'x-agent-slug',
+    in: 'header',
+    description,
+    schema,
+  })
+}
+
 const mediaTypes = {
   text: 'text/plain',
   file: 'application/octet-stream',
   json: 'application/json',
   events: 'text/event-stream',
   redirect: '',
+  either: 'application/json',
 }
 
 function answersOf(components: Components, route: Route) {

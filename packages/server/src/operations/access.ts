@@ -1,15 +1,10 @@
-import { anySkill, missingScopes, type Route } from '@guildhall/contract'
-import type { Db } from '../platform/database.ts'
+import { anySkill, coversScope, missingScopes, type Route } from '@guildhall/contract'
+import type { Db } from '#platform/database.ts'
+import type { Right } from '#platform/tables.ts'
+import { type Authority, grantedRight, ownRight } from './authority.ts'
 import { ApiError } from './errors.ts'
 import type { ExactRequest, Grants, UsedGrant } from './grants.ts'
 import type { Principal } from './principal.ts'
-
-/** By what a call is allowed beyond the scopes that its credential holds. */
-export interface Authority {
-  readonly grants: readonly UsedGrant[]
-}
-
-export const noGrants: Authority = { grants: [] }
 
 /**
  * What a caller may do in one call. Scopes that the credential holds cost nothing. What only a grant covers is
@@ -21,7 +16,9 @@ export class Access {
   readonly #principal: Principal
   readonly #request: ExactRequest
   readonly #once = new Set<string>()
-  #used: UsedGrant[] = []
+  readonly #own = new Map<string, Right>()
+  readonly #lasting = new Map<number, UsedGrant>()
+  #spent: readonly UsedGrant[] = []
 
   constructor(grants: Grants, principal: Principal, request: ExactRequest) {
     this.#grants = grants
@@ -32,11 +29,18 @@ export class Access {
   /** Refuses unless all these are held or granted. Looks only, and is asked before anything is looked up. */
   async require(scopes: readonly string[]): Promise<void> {
     const missing = missingScopes(this.#principal.scopes, scopes)
+    for (const scope of scopes) {
+      const own = missing.includes(scope) ? undefined : ownRight(this.#principal, scope)
+      if (own) this.#own.set(own.scope, own)
+    }
     if (missing.length === 0) return
     const { uncovered, once, lasting } = await this.#grants.find(this.#principal, missing, this.#request)
-    if (uncovered.length > 0) throw scopeRefusal(uncovered)
-    this.#used.push(...lasting)
+    if (uncovered.length > 0) throw await this.#refusal(uncovered)
     // That there is some right to run skills opens the door; the one that is used is asked for behind it, and spent.
+    const used = missing.filter((scope) => scope !== anySkill)
+    for (const grant of lasting) {
+      if (used.some((scope) => coversScope(grant.scope, scope))) this.#lasting.set(grant.id, grant)
+    }
     for (const scope of once) if (scope !== anySkill) this.#once.add(scope)
   }
 
@@ -53,6 +57,11 @@ export class Access {
     return uncovered.length === 0 && once.length === 0
   }
 
+  /** Whether some of it is allowed for a while only. */
+  get isBrief(): boolean {
+    return this.#lasting.size > 0
+  }
+
   /** Whether the effect has to spend something, and so needs a transaction. */
   get mustSpend(): boolean {
     return this.#once.size > 0
@@ -65,13 +74,20 @@ export class Access {
   async spend(tx: Db): Promise<void> {
     if (this.#once.size === 0) return
     const { uncovered, spent } = await this.#grants.spend(tx, this.#principal, [...this.#once], this.#request)
-    if (uncovered.length > 0) throw scopeRefusal(uncovered)
+    if (uncovered.length > 0) throw await this.#refusal(uncovered, tx)
     // In place of those of a transaction that was tried before and came to nothing.
-    this.#used = [...this.#used.filter(({ mode }) => mode !== 'one_time'), ...spent]
+    this.#spent = spent
   }
 
+  /** With the card on which a person is asked already, if there is one. */
+  async #refusal(uncovered: readonly string[], tx?: Db): Promise<ApiError> {
+    const missing = uncovered.map((scope) => (scope === anySkill ? 'tool:execute' : scope))
+    return scopeRefusal(missing, await this.#grants.findAsked(this.#principal, missing, tx))
+  }
+
+  /** By which rights this is allowed; complete once the grants are spent. */
   get authority(): Authority {
-    return this.#used.length === 0 ? noGrants : { grants: this.#used }
+    return [...this.#own.values(), ...[...this.#lasting.values(), ...this.#spent].map(grantedRight)]
   }
 }
 
@@ -81,18 +97,24 @@ export function fillScope(scope: string, facts: Readonly<Record<string, string>>
 }
 
 /** Names what is missing and carries the request that asks for it, ready to be sent. */
-function scopeRefusal(uncovered: readonly string[]): ApiError {
-  const missing = uncovered.map((scope) => (scope === anySkill ? 'tool:execute' : scope))
+function scopeRefusal(missing: readonly string[], approvalUrl: string | undefined): ApiError {
   return new ApiError('FORBIDDEN', {
     message: `This credential lacks the scope ${missing.join(', ')}; ask for it with the request in details.request`,
     details: {
       missing_scopes: missing,
-      request: {
-        method: 'POST',
-        path: '/api/v1/agents/request-permission',
-        body: { scope: missing[0], reason: `A call needs ${missing[0]}` },
-      },
+      request: missing.length > 1 ? requestForAll(missing) : requestForOne(missing[0] ?? ''),
+      ...(approvalUrl !== undefined && { approval_url: approvalUrl }),
     },
     authenticate: `Bearer error="insufficient_scope", scope="${missing.join(' ')}"`,
   })
+}
+
+function requestForOne(scope: string) {
+  const body = { scope, reason: `A call needs ${scope}` }
+  return { method: 'POST', path: '/api/v1/agents/request-permission', body }
+}
+
+/** One card for several. */
+function requestForAll(missing: readonly string[]) {
+  return { method: 'POST', path: '/api/v1/agents/connect', body: { requestedScopes: missing } }
 }

@@ -7,6 +7,8 @@ export interface Actor {
   readonly userId: string
   readonly apiKeyId: number | null
   readonly oauthGrantId: number | null
+  /** Of a person who acts in person, where it is known. */
+  readonly sessionId?: number
 }
 
 /** The same of whoever acts in no workspace, or in another one than what is told of it. */

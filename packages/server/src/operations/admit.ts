@@ -6,6 +6,9 @@ import { ApiError } from './errors.ts'
 import type { ExactRequest, Grants } from './grants.ts'
 import type { Principal } from './principal.ts'
 
+/** For how long that holds before it is asked again: as long as a credential is believed anyway. */
+export const admittedForMs = 900
+
 /** Whether this caller may have this done, before anything is read or looked up. Gives what it is allowed by. */
 export async function admit(
   grants: Grants,

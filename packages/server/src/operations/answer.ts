@@ -48,8 +48,34 @@ export interface EventsAnswer {
   abandon(): void
 }
 
+/** What becomes of a cookie of the app's pages. */
+export interface CookieChange {
+  readonly cookie: 'session' | 'signIn'
+  readonly value: string
+  /** How long it is kept; 0 to have it forgotten. */
+  readonly seconds: number
+}
+
+/** The cookies of the app's pages, as a browser sent them. */
+export interface Cookies {
+  /** The token of its session. */
+  readonly session?: string | undefined
+  /** By which a browser is known that has begun to sign in. */
+  readonly signIn?: string | undefined
+  /** Whether a page of another site sent the browser here, as far as the browser says. */
+  readonly isForeign?: boolean
+}
+
+/** What a route that sets cookies gives back. */
+export interface WithCookies<T = unknown> {
+  readonly answer: T
+  readonly cookies: readonly CookieChange[]
+}
+
 /** What an operation answers, the same for every transport. A value is the text that its schema makes of it. */
-export type Answer =
+export type Answer = AnswerBody & { readonly cookies?: readonly CookieChange[] }
+
+type AnswerBody =
   | { readonly kind: 'value'; readonly status: number; readonly text: string }
   | { readonly kind: 'items'; readonly items: AsyncIterable<unknown>; readonly within?: ItemsRecord }
   | { readonly kind: 'prepared'; readonly prepared: PreparedJson }
@@ -87,6 +113,16 @@ export type Collected =
       readonly bytes: Buffer
     }
 
+/** More than who asked can use; over HTTP it could be had. */
+export class AnswerTooLarge extends ApiError {
+  constructor(maxBytes: number) {
+    super('INVALID_INPUT', {
+      message: `The answer has more than ${maxBytes} bytes; ask for less of it, with limit or a filter`,
+      details: { limit: maxBytes },
+    })
+  }
+}
+
 /**
  * For callers that cannot take an answer bit by bit: all of it, or a refusal as soon as there is more of it than they
  * can use. Streams of events have no end to wait for.
@@ -100,7 +136,11 @@ export async function collect(answer: Answer, maxBytes: number): Promise<Collect
     case 'items':
       return parsed((await gatherBytes(itemsText(answer.items, answer.within), maxBytes)).toString())
     case 'file': {
-      const { stream, contentType, fileName } = answer.file
+      const { stream, contentType, fileName, sizeBytes = 0 } = answer.file
+      if (sizeBytes > maxBytes) {
+        stream.destroy()
+        throw new AnswerTooLarge(maxBytes)
+      }
       return { kind: 'bytes', contentType, fileName, bytes: await gatherBytes(stream, maxBytes) }
     }
     case 'redirect':
@@ -120,7 +160,7 @@ function parsed(text: string, status = 200): Collected {
 }
 
 function bounded(text: string, maxBytes: number): string {
-  if (Buffer.byteLength(text) > maxBytes) throw tooLarge(maxBytes)
+  if (Buffer.byteLength(text) > maxBytes) throw new AnswerTooLarge(maxBytes)
   return text
 }
 
@@ -131,15 +171,8 @@ async function gatherBytes(chunks: AsyncIterable<string | Buffer>, maxBytes: num
     const buffer = Buffer.from(chunk)
     bytes += buffer.length
     // Leaving the loop ends the stream.
-    if (bytes > maxBytes) throw tooLarge(maxBytes)
+    if (bytes > maxBytes) throw new AnswerTooLarge(maxBytes)
     kept.push(buffer)
   }
   return Buffer.concat(kept)
-}
-
-function tooLarge(maxBytes: number): ApiError {
-  return new ApiError('INVALID_INPUT', {
-    message: `The answer has more than ${maxBytes} bytes; ask for less of it, with limit or a filter`,
-    details: { limit: maxBytes },
-  })
 }

@@ -6,6 +6,7 @@ import type { Principal } from './principal.ts'
 const refusals = {
   session: 'Only a person signed in to the app may do this (x-auth-token)',
   key: 'Only an API key may do this (x-api-key)',
+  agent: 'Only an API key or an OAuth token may do this: a session has no scopes that would bound an agent',
 }
 
 /**
@@ -25,10 +26,17 @@ export async function authorize(
     })
   }
   const { audience } = route
-  if ((audience === 'session' || audience === 'key') && principal.kind !== audience) {
+  const isRefused = audience === 'agent' ? principal.kind === 'session' : principal.kind !== audience
+  if ((audience === 'session' || audience === 'key' || audience === 'agent') && isRefused) {
     throw new ApiError('FORBIDDEN', { message: refusals[audience], details: { credential: principal.kind } })
   }
-  if (principal.kind === 'oauth') requireOAuthScopes(route, principal)
+  if (route.modes && !route.modes.includes(principal.mode)) {
+    throw new ApiError('FORBIDDEN', {
+      message: `This needs the plan ${route.modes.join(' or ')}; the owner of this credential can change it in the app`,
+      details: { tier: principal.mode },
+    })
+  }
+  if (principal.kind === 'oauth' && !route.door) requireOAuthScopes(route, principal)
   await access.require(needed)
 }
 
@@ -36,14 +44,26 @@ export async function authorize(
  * What a token must name itself: a wildcard does not stand for it. Where read, write and admin are not enforced,
  * whoever checked the token has put all three among its scopes.
  */
-function requireOAuthScopes(route: Route, { scopes }: Principal): void {
+function requireOAuthScopes(route: Route, principal: Principal): void {
   const access = route.method === 'GET' ? 'read' : 'write'
-  const needed = [...(scopes.includes('admin') ? [] : [access]), ...(route.oauthScopes ?? [])]
+  const named = route.oauthScopes ?? []
+  const needed = principal.scopes.includes('admin') ? named : [access, ...named]
+  // Who asks anew and asks for no more than it is told would lose the first by getting the second.
+  requireOfApp(principal, needed, [access, ...named])
+}
+
+/** What an app must have been let have beside what the route wants of all, because of what it sends. */
+export function requireOfApp(
+  { kind, scopes }: Principal,
+  needed: readonly string[],
+  asked: readonly string[] = needed,
+): void {
+  if (kind !== 'oauth') return
   const missing = needed.filter((scope) => !scopes.includes(scope))
   if (missing.length === 0) return
   throw new ApiError('FORBIDDEN', {
     message: `This token lacks the scope ${missing.join(', ')}`,
     details: { missing_scopes: missing },
-    authenticate: `Bearer error="insufficient_scope", scope="${missing.join(' ')}"`,
+    authenticate: `Bearer error="insufficient_scope", scope="${asked.join(' ')}"`,
   })
 }

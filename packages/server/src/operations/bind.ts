@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { AnswerOf, Audience, BodyOf, ParamsOf, QueryOf, Route, Routes } from '@guildhall/contract'
-import type { Deps } from '../deps.ts'
-import type { Access, Authority } from './access.ts'
-import type { EventsAnswer, FileAnswer, JsonAnswer } from './answer.ts'
+import type { Deps } from '#platform/deps.ts'
+import type { Access } from './access.ts'
+import type { Cookies, EventsAnswer, FileAnswer, JsonAnswer, WithCookies } from './answer.ts'
+import type { Authority } from './authority.ts'
 import type { Principal } from './principal.ts'
 import type { Bearer } from './signed-url.ts'
 
@@ -12,6 +13,8 @@ export interface Client {
   readonly userAgent: string
   /** The client's own claim of what it is called. */
   readonly label: string | undefined
+  /** What the agent calls itself, if that is a slug. Attribution only: it decides nothing. */
+  readonly agentSlug?: string | undefined
   /** How the call was made. All but `http` are made for an agent, whoever's authority it is. */
   readonly via: Via
   /** What the agent's client calls itself, where the transport is told. */
@@ -25,6 +28,11 @@ export interface Origin {
   readonly conversationId?: string
   readonly agentSlug?: string
   readonly runId?: string
+}
+
+/** For whatever records who did something: an agent's own name, by its claim or by who runs it. */
+export function agentSlugOf({ client, origin }: Pick<Call, 'client' | 'origin'>): string | null {
+  return origin?.agentSlug ?? client.agentSlug ?? null
 }
 
 /** A file as it came in a form; its name is whatever the client said. */
@@ -49,14 +57,18 @@ export interface Call<R extends Route = Route> {
   readonly principal: PrincipalOf<R['audience']>
   /** A handler that writes spends it in its transaction; what one reads is paid for when it has answered. */
   readonly access: R['audience'] extends Nameless | 'signed' ? undefined : Access
-  /** Refuses whose access has ended, when that was asked a while ago: before an effect that something slow preceded. */
-  confirm(): Promise<void>
-  /** By which grants this is allowed, for whoever records an effect: complete once they are spent. */
+  /**
+   * Refuses whose access has ended, when that was asked a while ago: before an effect that something slow preceded. With
+   * 0 it is asked however short that is ago.
+   */
+  confirm(believedForMs?: number): Promise<void> | undefined
+  /** By which rights this is allowed, for whoever records an effect: complete once grants are spent. */
   readonly authority: Authority
   readonly client: Client
   readonly origin: Origin | undefined
   /** The last event that a reader has seen who comes back to a stream. */
   readonly lastEventId: string | undefined
+  readonly cookies: R['setsCookies'] extends true ? Cookies : undefined
   /** The files of a form; undefined when the body was JSON. */
   readonly upload: readonly UploadedFile[] | undefined
   readonly repeatable: Repeatable | undefined
@@ -78,11 +90,15 @@ type GivenBack<R extends Route> = R['answers'] extends 'json'
   ? JsonAnswer<AnswerOf<R>>
   : R['answers'] extends 'events'
     ? EventsAnswer
-    : R['answers'] extends 'file'
-      ? FileAnswer
-      : AnswerOf<R>
+    : R['answers'] extends 'either'
+      ? AnswerOf<R> | EventsAnswer
+      : R['answers'] extends 'file'
+        ? FileAnswer
+        : AnswerOf<R>
 
-type Handler<R extends Route> = (call: Call<R>) => Promise<GivenBack<R>>
+type Handler<R extends Route> = (
+  call: Call<R>,
+) => Promise<R['setsCookies'] extends true ? WithCookies<GivenBack<R>> : GivenBack<R>>
 export type Handlers<R extends Routes> = { readonly [Name in keyof R]: Handler<R[Name]> }
 
 export interface BoundRoute {

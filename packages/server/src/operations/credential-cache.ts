@@ -1,6 +1,6 @@
-import { ExpiringCache } from '../platform/expiring-cache.ts'
-import type { RedisLink } from '../platform/redis.ts'
-import { isWellFormedSecret, type SecretKind } from '../platform/secrets.ts'
+import { ExpiringCache } from '#platform/expiring-cache.ts'
+import type { RedisLink } from '#platform/redis.ts'
+import { isWellFormedSecret, type SecretKind } from '#platform/secrets.ts'
 import type { Principal } from './principal.ts'
 
 export interface FoundCredential {
@@ -39,13 +39,15 @@ export class CredentialCache {
     this.onEnded((name) => this.#forget(name))
   }
 
-  async authenticate(secret: string, address = ''): Promise<Principal | undefined> {
+  /** `anew`: whatever is believed. */
+  async authenticate(secret: string, address = '', anew = false): Promise<Principal | undefined> {
     const source = this.#source
     if (!isWellFormedSecret(source.secret, secret)) return undefined
     const hash = source.hash(secret)
-    const cacheKey = hash.toString('latin1')
+    // Whoever comes from elsewhere is looked up, so that one who uses a stolen secret beside its owner is noticed.
+    const cacheKey = hash.toString('latin1') + address
     const known = this.#known.get(cacheKey)
-    if (known) return known.principal
+    if (known && !anew) return known.principal
     const started = performance.now()
     const found = await source.find(hash, secret, address)
     if (!found) return undefined

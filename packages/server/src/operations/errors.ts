@@ -1,5 +1,5 @@
 import { type ErrorCode, errorTable } from '@guildhall/contract'
-import { isPassing } from '../platform/database.ts'
+import { isPassing } from '#platform/database-errors.ts'
 
 interface FullWindow {
   readonly limit: number

@@ -1,4 +1,5 @@
-import type { Db } from '../platform/database.ts'
+import type { Db } from '#platform/database.ts'
+import type { Approval } from '#platform/tables.ts'
 import type { Principal } from './principal.ts'
 
 /** What a request must match for a grant that is bound to one exact request. */
@@ -11,11 +12,12 @@ export interface ExactRequest {
   readonly repeatKey: string | undefined
 }
 
-/** A grant that covers a scope in a call. */
+/** A grant that covers a scope in a call, and who gave it. */
 export interface UsedGrant {
   readonly id: number
   readonly scope: string
   readonly mode: 'session' | 'one_time'
+  readonly approval: Approval
 }
 
 /** Permissions beyond a key's own set; the feature that keeps them hands these down. */
@@ -29,6 +31,8 @@ export interface Grants {
     scopes: readonly string[],
     request: ExactRequest,
   ): Promise<{ uncovered: string[]; once: string[]; lasting: UsedGrant[] }>
+  /** Where a person is asked for all of these already. Whoever is in a transaction asks in it, and holds no second connection. */
+  findAsked(principal: Principal, scopes: readonly string[], tx?: Db): Promise<string | undefined>
   /** Spends a grant for each scope. `uncovered` are those for which none is left: who gets any must not commit. */
   spend(
     tx: Db,

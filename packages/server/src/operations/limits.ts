@@ -1,7 +1,7 @@
 import type { LimitName } from '@guildhall/contract'
-import type { Deps } from '../deps.ts'
-import { networkOf } from '../platform/network.ts'
-import type { WindowState } from '../platform/rate-window.ts'
+import type { Deps } from '#platform/deps.ts'
+import { networkOf } from '#platform/network.ts'
+import type { WindowState } from '#platform/rate-window.ts'
 import { ApiError } from './errors.ts'
 
 /** Counts one request in the named windows at once. Who has no credential is its address. */

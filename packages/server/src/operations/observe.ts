@@ -1,4 +1,4 @@
-import type { Deps } from '../deps.ts'
+import type { Deps } from '#platform/deps.ts'
 import type { Via } from './bind.ts'
 
 /** One call that was answered, by whichever transport. */
@@ -12,14 +12,16 @@ export interface Observed {
   readonly credential: string | undefined
   readonly address: string
   readonly via: Via
+  /** That a line is only worth writing when it went wrong, whatever the method. */
+  readonly isQuiet?: boolean | undefined
 }
 
 /** Counts an answer and writes its log line. */
 export function observe(deps: Pick<Deps, 'metrics' | 'logger'>, call: Observed): void {
-  const { status, milliseconds, via } = call
+  const { status, milliseconds, via, isQuiet } = call
   deps.metrics.observeRequest(call.name, status, milliseconds / 1000)
   // Quiet for reads that went well: the metrics count those.
-  const level = status >= 400 || call.method !== 'GET' ? 'info' : 'debug'
+  const level = status >= 400 || (call.method !== 'GET' && !isQuiet) ? 'info' : 'debug'
   if (!deps.logger.isLevelEnabled(level)) return
   deps.logger[level]({
     requestId: call.requestId,

@@ -1,5 +1,5 @@
-import { isUuid, parseRowId } from '../platform/ids.ts'
-import { readMoment } from '../platform/moment.ts'
+import { isUuid, parseRowId } from '#platform/ids.ts'
+import { readMoment } from '#platform/moment.ts'
 import { ApiError } from './errors.ts'
 
 /** Whether a text can be this part of a sort key; a cursor is input and may say anything. */
@@ -9,19 +9,30 @@ export const timePart: CursorPart = (text) => readMoment(text) === text
 export const uuidPart: CursorPart = isUuid
 export const rowIdPart: CursorPart = (text) => parseRowId(text) !== undefined
 
+/** A bound of a list over time, in the spelling that is stored and compared. */
+export function timeBound(name: string, text: string | undefined): string | undefined {
+  const moment = text === undefined ? undefined : readMoment(text)
+  if (text === undefined || moment !== undefined) return moment
+  throw new ApiError('INVALID_INPUT', { message: `${name}: give a day (YYYY-MM-DD) or an ISO 8601 time` })
+}
+
 /**
  * A page of rows that were read with one more than the limit: what is shown of each, and where the next page begins.
+ * Whoever read fewer for another reason says whether there are more.
  */
 export function toPage<Row, Item>(
   rows: readonly Row[],
   limit: number,
   describe: (row: Row) => Item,
   sortKey: (row: Row) => readonly string[],
+  hasMore = rows.length > limit,
 ): { items: Item[]; nextCursor: string | null } {
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
-  const more = rows.length > limit && last !== undefined
-  return { items: shown.map(describe), nextCursor: more ? encodeCursor(sortKey(last)) : null }
+  return {
+    items: shown.map(describe),
+    nextCursor: hasMore && last !== undefined ? encodeCursor(sortKey(last)) : null,
+  }
 }
 
 /** Items of any number of pages, one page in memory at a time; what describes one may look up more about it. */

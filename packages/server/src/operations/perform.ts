@@ -1,139 +1,23 @@
 import { createHash } from 'node:crypto'
 import type { LimitName, Route } from '@guildhall/contract'
-import type { Deps } from '../deps.ts'
-import { type Access, noGrants } from './access.ts'
-import { admit } from './admit.ts'
+import type { Deps } from '#platform/deps.ts'
+import type { Access } from './access.ts'
+import { admit, admittedForMs } from './admit.ts'
 import type { Answer } from './answer.ts'
-import {
-  type BoundRoute,
-  type Call,
-  type Client,
-  hashRequest,
-  type Origin,
-  type UploadedFile,
-} from './bind.ts'
+import type { Client, Origin, UploadedFile } from './bind.ts'
 import { ApiError, toApiError } from './errors.ts'
 import type { ExactRequest, Grants } from './grants.ts'
 import { noNul, refuseOutsized, refuseUnstorable } from './json-values.ts'
 import { countRequest, refuseIfFull, splitLimits } from './limits.ts'
 import { observe } from './observe.ts'
+import { bodyLimitBytes, bodyTooLarge, execute, type Operation, type Operations } from './operation.ts'
 import type { Principal } from './principal.ts'
-import { compileInput, type Input, type Parts } from './validate.ts'
-import { compileAnswer } from './write-answer.ts'
-
-export const bodyLimitBytes = 1024 * 1024
-const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/
-
-/** A route and its handler, with everything that is prepared once: at the first use, for most are never used. */
-export class Operation {
-  readonly name: string
-  readonly route: Route
-  readonly handler: BoundRoute['handler']
-  #read: ((input: Input) => Parts) | undefined
-  #write: ((given: unknown) => Answer) | undefined
-
-  constructor({ name, route, handler }: BoundRoute) {
-    this.name = name
-    this.route = route
-    this.handler = handler
-  }
-
-  get read(): (input: Input) => Parts {
-    this.#read ??= compileInput(this.route)
-    return this.#read
-  }
-
-  get write(): (given: unknown) => Answer {
-    this.#write ??= compileAnswer(this.route)
-    return this.#write
-  }
-
-  /** For a process that would rather take the time before its first caller comes. */
-  warm(): void {
-    void [this.read, this.write]
-  }
-}
-
-export type Operations = ReadonlyMap<string, Operation>
-
-export function toOperations(routes: readonly BoundRoute[]): Operations {
-  return new Map(routes.map((bound) => [bound.name, new Operation(bound)]))
-}
-
-/** One call of an operation, admitted and not yet looked at. */
-export interface AdmittedCall extends Input {
-  readonly deps: Deps
-  readonly principal: Principal | undefined
-  readonly access: Access | undefined
-  readonly client: Client
-  readonly upload: readonly UploadedFile[] | undefined
-  readonly idempotencyKey: string | undefined
-  readonly lastEventId: string | undefined
-  readonly origin: Origin | undefined
-  readonly signal: AbortSignal
-  /** Asks again, after a while, what admitted this; left out by who answers for its caller. */
-  readonly confirm?: () => Promise<void>
-  /** Told the names of fields that were sent and that nobody knows, whatever the answer is. */
-  onIgnored?(names: string): void
-}
-
-const answeredFor = async () => {}
-
-/**
- * Validates and runs the handler. What changes something has spent its grants by then, in its own transaction; what only
- * reads spends them now that there is an answer, so that a refusal costs nothing, and of parallel reads one is answered.
- */
-export async function execute(operation: Operation, asked: AdmittedCall): Promise<Answer> {
-  const { route, handler } = operation
-  const { params, access, deps, upload } = asked
-  const { query, body, ignored } = operation.read(asked)
-  if (ignored !== undefined) asked.onIgnored?.(ignored)
-  const call: Call = {
-    route,
-    params: params as never,
-    query: query as never,
-    body: body as never,
-    principal: asked.principal as never,
-    access: access as never,
-    client: asked.client,
-    origin: asked.origin,
-    lastEventId: asked.lastEventId,
-    upload,
-    repeatable: route.creates ? readRepeatable(route, asked) : undefined,
-    deps,
-    confirm: asked.confirm ?? answeredFor,
-    get authority() {
-      return access?.authority ?? noGrants
-    },
-    get signal() {
-      return asked.signal
-    },
-  }
-  const answer = operation.write(await handler(call))
-  if (route.method === 'GET' && access?.mustSpend) {
-    try {
-      await deps.database.transaction((tx) => access.spend(tx))
-    } catch (error) {
-      if (answer.kind === 'file') answer.file.stream.destroy()
-      if (answer.kind === 'events') answer.events.abandon()
-      throw error
-    }
-  }
-  return answer
-}
-
-function readRepeatable(route: Route, { idempotencyKey: key, params, body, upload }: AdmittedCall) {
-  if (key === undefined) return undefined
-  if (!idempotencyKeyPattern.test(key)) {
-    throw new ApiError('INVALID_INPUT', { message: 'Idempotency-Key must be 1 to 255 printable characters' })
-  }
-  const sent = body ?? (route.optionalBody ? {} : undefined)
-  return { key, requestHash: hashRequest(route, params, sent, upload) }
-}
 
 /** What a transport other than HTTP asks for: the facts that an HTTP request would have carried. */
 interface OperationCall {
   readonly principal: Principal | undefined
+  /** Who that is at this moment, for a call that takes long; left out by who answers for its caller. */
+  readonly renew?: () => Promise<Principal>
   readonly client: Client
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
@@ -202,15 +86,20 @@ async function admitAndExecute(
   const windows = route.limits.filter((limit) => !counted.includes(limit))
   const { own, persons } = splitLimits(deps, windows)
   await count(own)
-  const text = call.body === undefined ? '' : JSON.stringify(call.body)
+  const text = textOf(call)
   const query = textsOf(call.query)
-  const request = exactRequest(route, addressOf(route, params, query), text, call.idempotencyKey)
+  const request = exactRequest(route, call)
   let access: Access | undefined
   if (route.audience !== 'public') {
     // An operator's token and a signed address come by HTTP alone, and are nobody's who could be given here.
     if (!principal || route.audience === 'operator' || route.audience === 'signed')
       throw new ApiError('UNAUTHORIZED')
     access = await admit(grants, route, { principal, via: client.via, params, request })
+  }
+  let admittedAt = performance.now()
+  const confirm = async (renew: () => Promise<Principal>) => {
+    admittedAt = performance.now()
+    await admit(grants, route, { principal: await renew(), via: client.via, params, request })
   }
   await count(persons)
   refuseUnreadable(route, params, query, text, call.body)
@@ -226,6 +115,11 @@ async function admitAndExecute(
     idempotencyKey: call.idempotencyKey,
     lastEventId: undefined,
     origin: call.origin,
+    confirm: (believedForMs = admittedForMs) => {
+      const { renew } = call
+      const isDue = access && renew && performance.now() - admittedAt > believedForMs
+      return isDue ? confirm(renew) : undefined
+    },
     get signal() {
       return call.signal
     },
@@ -248,12 +142,23 @@ function addressOf(
   return search === '' ? filled : `${filled}?${search}`
 }
 
-function exactRequest(route: Route, path: string, text: string, key: string | undefined): ExactRequest {
+function textOf({ body }: Pick<OperationCall, 'body'>): string {
+  return body === undefined ? '' : JSON.stringify(body)
+}
+
+/** What HTTP would have had of this call: for grants that are bound to it, and for who asks for such a grant. */
+export function exactRequest(
+  route: Route,
+  call: Pick<OperationCall, 'params' | 'query' | 'body' | 'idempotencyKey'>,
+): ExactRequest {
   return {
     method: route.method,
-    path,
-    bodySha256: () => createHash('sha256').update(text).digest('hex'),
-    repeatKey: route.creates ? key : undefined,
+    // Only who is asked about an exact request needs it.
+    get path() {
+      return addressOf(route, call.params ?? {}, textsOf(call.query))
+    },
+    bodySha256: () => createHash('sha256').update(textOf(call)).digest('hex'),
+    repeatKey: route.creates ? call.idempotencyKey : undefined,
   }
 }
 
@@ -270,8 +175,4 @@ function refuseUnreadable(
   if (Buffer.byteLength(text) > (route.bodyLimitBytes ?? bodyLimitBytes)) throw bodyTooLarge()
   refuseOutsized(text)
   refuseUnstorable(text, body)
-}
-
-export function bodyTooLarge(): ApiError {
-  return new ApiError('INVALID_INPUT', { message: 'The body is too large' })
 }

@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv'
-import { isUuid } from '../platform/ids.ts'
-import { readMoment } from '../platform/moment.ts'
+import { isUuid } from '#platform/ids.ts'
+import { readMoment } from '#platform/moment.ts'
 
 /** Nothing in a body is coerced or filled in. */
 export const bodyValidator = withFormats(new Ajv({ allErrors: false, strict: false }))

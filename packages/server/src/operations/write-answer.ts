@@ -1,12 +1,21 @@
 import type { Route } from '@guildhall/contract'
 import fastJson from 'fast-json-stringify'
-import type { Answer, EventsAnswer, FileAnswer, JsonAnswer } from './answer.ts'
+import type { Answer, EventsAnswer, FileAnswer, JsonAnswer, WithCookies } from './answer.ts'
 
 /**
  * Makes one answer of what a handler gives back. Values are written by their schema: what it does not name is not told
  * to anybody, whichever transport asks.
  */
 export function compileAnswer(route: Route): (given: unknown) => Answer {
+  const write = compileBody(route)
+  if (!route.setsCookies) return write
+  return (given) => {
+    const { answer, cookies } = given as WithCookies
+    return { ...write(answer), cookies }
+  }
+}
+
+function compileBody(route: Route): (given: unknown) => Answer {
   switch (route.answers) {
     case 'json':
       return (given) => jsonAnswer(given as JsonAnswer)
@@ -14,6 +23,10 @@ export function compileAnswer(route: Route): (given: unknown) => Answer {
       return (given) => ({ kind: 'file', file: given as FileAnswer })
     case 'events':
       return (given) => ({ kind: 'events', events: given as EventsAnswer })
+    case 'either': {
+      const writeValue = compileValue(route.responses)
+      return (given) => (isEvents(given) ? { kind: 'events', events: given } : writeValue(given))
+    }
     case 'redirect':
       return (given) => ({ kind: 'redirect', location: (given as { location: string }).location })
     case 'text':
@@ -21,6 +34,10 @@ export function compileAnswer(route: Route): (given: unknown) => Answer {
     default:
       return compileValue(route.responses)
   }
+}
+
+function isEvents(given: unknown): given is EventsAnswer {
+  return typeof (given as Partial<EventsAnswer>).open === 'function'
 }
 
 function jsonAnswer(given: JsonAnswer): Answer {

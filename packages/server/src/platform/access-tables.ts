@@ -4,10 +4,30 @@ import type { ColumnType, Generated } from 'kysely'
 /** Timestamps are read as ISO 8601 text with milliseconds. */
 export type Time = ColumnType<string, string | Date | undefined, string | Date>
 export type OptionalTime = ColumnType<string | null, string | Date | null | undefined, string | Date | null>
-
 export type Mode = 'byokmode' | 'paygmode' | 'basedmode'
 export type Role = 'owner' | 'member'
 export type GrantMode = 'persistent' | 'session' | 'one_time'
+
+/** Who let somebody have a right: as much of it as is known. */
+export interface Approval {
+  /** What the person was asked, when it was asked for. */
+  readonly requestId?: string
+  readonly approvedBy?: string
+  readonly approvedAt?: string
+  /** The passkey that confirmed it, by the name that it has in addresses. */
+  readonly passkey?: string
+}
+
+/**
+ * By which right something is done. `key`: a scope that the key holds; `full`: a key that may do everything; `grant`: a
+ * permission for a time or for a single use; `person`: nobody but the person; `app`: one that the person allowed (OAuth).
+ */
+export interface Right extends Approval {
+  readonly scope: string
+  readonly via: 'key' | 'full' | 'grant' | 'person' | 'app'
+  readonly grantId?: number
+  readonly oauthGrantId?: number
+}
 
 /** People, workspaces, credentials and what they may do. */
 export interface AccessTables {
@@ -47,6 +67,9 @@ export interface AccessTables {
     last_used_at: Time
     client_ua: string | null
     client_ip: string | null
+    label: string | null
+    lifetime_seconds: number | null
+    kind: Generated<'token' | 'browser'>
   }
   sign_in_codes: { code_hash: Buffer; user_id: string; challenge: string | null; expires_at: Time }
   api_keys: {
@@ -56,6 +79,7 @@ export interface AccessTables {
     label: string
     hint: string | null
     scopes: Generated<string[]>
+    approvals: Generated<Readonly<Record<string, Approval>>>
     activated_at: OptionalTime
     created_via: 'pairing' | 'manual'
     client_label: string | null
@@ -78,6 +102,7 @@ export interface AccessTables {
     key_id: number
     expires_at: OptionalTime
   }
+  key_addresses: { key_id: number; network: string; first_at: Time; last_at: Time }
   activations: {
     id: Generated<number>
     device_code_hash: Buffer
@@ -91,8 +116,14 @@ export interface AccessTables {
     expires_at: Time
     decided_by: string | null
     decided_at: OptionalTime
+    decided_session: number | null
+    decided_device: string | null
+    decided_passkey: string | null
     key_id: number | null
     seen_by: string | null
+    requested_scopes: Generated<string[]>
+    match_number: string | null
+    match_choices: string[] | null
   }
   code_misses: { user_id: string; missed_at: Time }
   idempotency_keys: {
@@ -105,7 +136,7 @@ export interface AccessTables {
   }
   approval_requests: {
     id: string
-    kind: 'consent' | 'permission' | 'workflow' | 'budget'
+    kind: 'consent' | 'permission' | 'workflow' | 'budget' | 'tool' | 'ask'
     key_id: number | null
     user_id: string
     workspace_id: string
@@ -124,6 +155,15 @@ export interface AccessTables {
     created_at: Time
     expires_at: OptionalTime
     decided_at: OptionalTime
+    decided_by: string | null
+    decided_by_key: number | null
+    decided_session: number | null
+    decided_device: string | null
+    decided_passkey: string | null
+    times: Generated<number>
+    closed: 'expired' | 'withdrawn' | null
+    closed_because: string | null
+    answer: ColumnType<unknown, string | null | undefined, string | null>
   }
   grants: {
     id: Generated<number>
@@ -135,6 +175,8 @@ export interface AccessTables {
     bound_method: string | null
     bound_path: string | null
     bound_body_sha256: string | null
+    approved_by: string | null
+    passkey: string | null
     created_at: Time
     expires_at: Time
     consumed_at: OptionalTime
@@ -151,33 +193,15 @@ export interface AccessTables {
     created_at: Time
     last_used_at: OptionalTime
   }
+  passkey_invites: { user_id: string; code_hash: Buffer; expires_at: Time }
+  passkey_recovery_codes: { user_id: string; code_hash: Buffer }
+  passkey_resets: { user_id: string; workspace_id: string; asked_at: Time; effective_at: Time }
   passkey_challenges: {
     challenge_hash: Buffer
     user_id: string
     purpose: string
     subject_hash: Buffer
     expires_at: Time
-  }
-  oauth_clients: {
-    id: string
-    user_id: string
-    name: string
-    redirect_uris: string[]
-    secret_hash: Buffer | null
-    created_at: Time
-  }
-  oauth_records: {
-    id: Generated<number>
-    model: string
-    id_hash: Buffer
-    payload: ColumnType<Record<string, unknown>, string, string>
-    grant_id: string | null
-    client_id: string | null
-    user_id: string | null
-    workspace_id: string | null
-    consumed_at: OptionalTime
-    expires_at: Time
-    created_at: Time
   }
   profiles: {
     user_id: string

@@ -1,17 +1,13 @@
 import { fileURLToPath } from 'node:url'
-import { limits as defaultLimits, fromDs, type Limit, type LimitName } from '@guildhall/contract'
+import { limits as defaultLimits, type Limit, type LimitName } from '@guildhall/contract'
 import { parseFetchAllow } from './address-rules.ts'
+import { type IdentityProviderConfig, readProviders } from './identity-settings.ts'
+import { readLimits } from './limit-settings.ts'
 import { type ModelConfig, parseModels } from './model-settings.ts'
+import { type PushSettings, readPush } from './push-settings.ts'
 import { type Attempt, readSandbox, type SandboxSettings } from './sandbox-settings.ts'
-import { type KeyRing, parseKeyRing } from './secrets.ts'
-
-export interface IdentityProviderConfig {
-  id: string
-  name: string
-  issuer: string
-  clientId: string
-  clientSecret: string
-}
+import { type KeyRing, parseEd25519Ring, parseKeyRing } from './secrets.ts'
+import { readCount, readDs, readHosts, readList, readUrl, sharedOrigin } from './setting-readers.ts'
 
 export interface S3Config {
   kind: 's3'
@@ -34,6 +30,10 @@ export interface Config {
   publicUrl: string
   /** Where the app's pages are; pairing links point there. */
   appUrl: string
+  /** Of the app's pages, where they come from the API's own address: only there a browser can have a session. */
+  appOrigin: string | undefined
+  /** The folder with the app as it was built; without one the API serves none. */
+  appDirectory: string
   appDownloadUrl: string
   databaseUrl: string
   databasePoolSize: number
@@ -50,19 +50,27 @@ export interface Config {
   /** Exact `host:port` that may be fetched from although they are private or without https. */
   fetchAllow: readonly string[]
   fetchAllowCaFile: string | undefined
+  /** Exact `host:port` at which apps may describe themselves though they are private. */
+  oauthDocumentAllow: readonly string[]
   /** Host names that the tool http-request may call. */
   httpToolAllow: readonly string[]
   /** Whether workflows find the tools that tests are written for. */
   devTools: boolean
   /** How many runs of workflows advance at once in a workspace; more wait. */
   runsPerWorkspace: number
+  /** The same for runs of chats. */
+  chatRunsPerWorkspace: number
+  /** How many chats one worker goes on with at once; what the engine calls it for beyond that waits in line. */
+  chatLoops: number
+  /** How many streams of one credential a process holds open; beyond that the oldest ends. */
+  streamsPerCredential: number
   /** After so many iterations of a loop, or with so many items for a foreach, a run fails. */
   loopIterations: number
   foreachItems: number
   /** A module of the deployment with tools of its own. */
   toolsModule: string | undefined
   /** What a workspace may have at most. */
-  quotas: { artifactBytes: number; artifactFiles: number; idleExecutions: number }
+  quotas: { artifactBytes: number; artifactFiles: number; idleExecutions: number; traceBytes: number }
   /** How long one expression of the tool transform-json may be computed. */
   transformTimeoutMs: number
   /** The folder with the skills that come with the service. */
@@ -83,12 +91,17 @@ export interface Config {
   drainMs: number
   keyPeppers: KeyRing
   signingKeys: KeyRing
+  /** With which receipts are signed, so that anybody can check them. */
+  receiptKeys: KeyRing
+  /** Without it no browser is told of what waits. */
+  push: PushSettings | undefined
   authDev: boolean
   authProviders: readonly IdentityProviderConfig[]
   /** Where a finished sign-in may return to, besides the app itself and loopback addresses. */
   authRedirects: readonly string[]
   /** Whether OAuth scopes are enforced and every OAuth client must use PKCE. */
   oauthStrict: boolean
+  oauthRegistration: boolean
   limits: Readonly<Record<LimitName, Limit>>
   trustedProxies: readonly string[]
   corsOrigins: readonly string[]
@@ -136,6 +149,8 @@ export function readConfig(env: Environment): Config {
     port: attempt('PORT', readCount, 8080),
     publicUrl,
     appUrl,
+    appOrigin: sharedOrigin(publicUrl, appUrl),
+    appDirectory: attempt('APP_DIR', (v) => v, shippedApp),
     appDownloadUrl: attempt('APP_DOWNLOAD_URL', readUrl, `${appUrl}/app`),
     databaseUrl: attempt('DATABASE_URL', (v) => v),
     databasePoolSize: attempt('DATABASE_POOL_SIZE', readCount, 20),
@@ -149,8 +164,12 @@ export function readConfig(env: Environment): Config {
     streamUrl: attempt('STREAM_URL', readUrl, publicUrl),
     fetchAllow: attempt('FETCH_ALLOW', parseFetchAllow, []),
     fetchAllowCaFile: env['FETCH_ALLOW_CA'] || undefined,
+    oauthDocumentAllow: attempt('OAUTH_DOCUMENT_ALLOW', parseFetchAllow, []),
     httpToolAllow: attempt('HTTP_TOOL_ALLOW', readHosts, []),
     runsPerWorkspace: attempt('RUNS_PER_WORKSPACE', readCount, 50),
+    chatRunsPerWorkspace: attempt('CHAT_RUNS_PER_WORKSPACE', readCount, 10),
+    chatLoops: attempt('CHAT_LOOPS', readCount, 64),
+    streamsPerCredential: attempt('STREAMS_PER_CREDENTIAL', readCount, 1000),
     loopIterations: attempt('LOOP_ITERATIONS', readCount, 1000),
     foreachItems: attempt('FOREACH_ITEMS', readCount, 1000),
     devTools: attempt('DEV_TOOLS', (v) => v === '1', false),
@@ -159,6 +178,7 @@ export function readConfig(env: Environment): Config {
       artifactBytes: attempt('QUOTA_ARTIFACT_BYTES', readCount, 10_000_000_000),
       artifactFiles: attempt('QUOTA_ARTIFACT_FILES', readCount, 100_000),
       idleExecutions: attempt('QUOTA_IDLE_EXECUTIONS', readCount, 1000),
+      traceBytes: attempt('QUOTA_TRACE_BYTES', readCount, 10_000_000_000),
     },
     transformTimeoutMs: attempt('TRANSFORM_TIMEOUT_MS', readCount, 2000),
     catalogDirectory: attempt('CATALOG_DIR', (v) => v, shippedCatalog),
@@ -166,17 +186,20 @@ export function readConfig(env: Environment): Config {
     operatorToken: env['OPERATOR_TOKEN'] || undefined,
     startingCreditsMilliDs: attempt('STARTING_CREDITS', readDs, 0),
     defaultMaxCostMilliDs: attempt('DEFAULT_MAX_COST', readDs, 500_000),
-    encryptionKeys: attempt('ENCRYPTION_KEYS', parseKeyRing),
+    encryptionKeys: attempt('ENCRYPTION_KEYS', (v) => parseKeyRing(v)),
     models: attempt('MODELS', parseModels, []),
     sandbox: readSandbox(attempt),
     eventDays: attempt('EVENT_DAYS', readCount, 365),
     drainMs: attempt('DRAIN_SECONDS', readCount, 25) * 1000,
-    keyPeppers: attempt('KEY_PEPPERS', parseKeyRing),
-    signingKeys: attempt('SIGNING_KEYS', parseKeyRing),
+    keyPeppers: attempt('KEY_PEPPERS', (v) => parseKeyRing(v)),
+    signingKeys: attempt('SIGNING_KEYS', (v) => parseKeyRing(v)),
+    receiptKeys: attempt('RECEIPT_KEYS', parseEd25519Ring),
+    push: readPush(attempt, publicUrl),
     authDev: attempt('AUTH_DEV', (v) => v === '1', false),
     authProviders: attempt('AUTH_PROVIDERS', readProviders, []),
     authRedirects: attempt('AUTH_REDIRECTS', readList, []),
     oauthStrict: attempt('OAUTH_STRICT', (v) => v === '1', false),
+    oauthRegistration: attempt('OAUTH_REGISTRATION', (v) => v === '1', false),
     limits: attempt('LIMITS', readLimits, defaultLimits),
     trustedProxies: attempt('TRUSTED_PROXIES', readList, []),
     corsOrigins: attempt('CORS_ORIGINS', readList, []),
@@ -194,70 +217,10 @@ export function readConfig(env: Environment): Config {
 
 const shippedCatalog = fileURLToPath(new URL('../../../../catalog', import.meta.url))
 
-function readDs(value: string): number {
-  if (!/^\d+(\.\d{1,3})?$/.test(value)) throw new Error('must be an amount of Ds with at most three decimals')
-  return fromDs(Number(value))
-}
-
-function readUrl(value: string): string {
-  new URL(value)
-  return value.replace(/(?<!\/)\/+$/, '')
-}
+const shippedApp = fileURLToPath(new URL('../../../web/dist', import.meta.url))
 
 function readDirectory(value: string): StorageConfig {
   const path = /^directory:(\/.*)$/.exec(value)?.[1]
   if (path === undefined) throw new Error('must be s3 or directory: with an absolute path')
   return { kind: 'directory', path }
-}
-
-function readCount(value: string): number {
-  if (!/^\d+$/.test(value)) throw new Error('must be a whole number')
-  return Number(value)
-}
-
-function readList(value: string): string[] {
-  return value.split(',').flatMap((part) => part.trim() || [])
-}
-
-/** As URLs write them, so that comparing is enough. */
-function readHosts(value: string): string[] {
-  return readList(value).map((host) => {
-    const name = URL.canParse(`https://${host}`) ? new URL(`https://${host}`).hostname : ''
-    if (name !== host.toLowerCase() || name.includes('*')) throw new Error(`"${host}" is not a host name`)
-    return name.replace(/^\[|\]$/g, '')
-  })
-}
-
-function readProviders(value: string): IdentityProviderConfig[] {
-  const providers = JSON.parse(value) as Partial<IdentityProviderConfig>[]
-  return providers.map((provider) => {
-    const { id, name, issuer, clientId, clientSecret } = provider
-    if (!id || !name || !issuer || !clientId || !clientSecret) {
-      throw new Error('each provider needs id, name, issuer, clientId and clientSecret')
-    }
-    return { id, name, issuer, clientId, clientSecret }
-  })
-}
-
-/**
- * `name=max/seconds,…` replaces single limits. `off` lifts the ceilings but keeps the limiter at work; its
- * windows shrink to a second so that the log of a hammered caller stays small.
- */
-function readLimits(value: string): Record<LimitName, Limit> {
-  const result: Record<LimitName, Limit> = { ...defaultLimits }
-  if (value === 'off') {
-    for (const name of Object.keys(result) as LimitName[]) {
-      result[name] = { ...result[name], max: 1_000_000_000, windowSeconds: 1 }
-    }
-    return result
-  }
-  for (const part of readList(value)) {
-    const match = /^(\w+)=(\d+)\/(\d+)$/.exec(part)
-    const name = match?.[1] as LimitName
-    if (!match || !(name in result)) {
-      throw new Error(`"${part}" is not name=max/seconds with a name of ${Object.keys(result).join(', ')}`)
-    }
-    result[name] = { ...result[name], max: Number(match[2]), windowSeconds: Number(match[3]) }
-  }
-  return result
 }

@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
+import { isDatabaseAway, stateOf } from './database-errors.ts'
 import type { Logger } from './logger.ts'
 import { retry } from './retry.ts'
 import type { Tables } from './tables.ts'
@@ -15,7 +16,7 @@ export interface HotStatement {
 }
 
 const probeEveryMs = 200
-const probeTimeoutMs = 800
+const probeTimeoutMs = 1200
 /** More than a probe that is late because the machine is busy. */
 const breakMs = 2000
 /** For a connection, be it a new one or one that others still use. Away, nobody waits: see `#connect`. */
@@ -43,6 +44,8 @@ export class Database {
   readonly #url: string
   #available = true
   #answeredAt = performance.now()
+  /** When a statement of anybody's was last over. */
+  #heardAt = 0
   #steadySince = performance.now()
   #closing = false
   #probing = false
@@ -66,7 +69,10 @@ export class Database {
     // The pool listens only while a client is idle, so one in use needs a listener of its own.
     this.#pool.on('connect', (client) => client.on('error', () => {}))
     this.#pool.on('acquire', (client) => this.#inUse.add(client))
-    this.#pool.on('release', (_error, client) => this.#inUse.delete(client))
+    this.#pool.on('release', (error, client) => {
+      this.#inUse.delete(client)
+      if (!error) this.#heardAt = performance.now()
+    })
     const { options: poolOptions } = this.#pool
     const pool = { options: poolOptions, connect: () => this.#connect(), end: () => this.#pool.end() }
     this.db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
@@ -173,7 +179,8 @@ export class Database {
       const stoodStill = performance.now() - started > 1.25 * probeTimeoutMs
       void this.#probe?.end().catch(() => {})
       this.#probe = undefined
-      if (stoodStill) return this.#schedule(0)
+      // Nor is it away when it answered others meanwhile: on a busy machine one answer may be late.
+      if (stoodStill || this.#heardAt > started) return this.#schedule(0)
       if (this.#available) {
         this.#logger.error({ err: error }, 'PostgreSQL is away: requests are answered 503 until it is back')
         this.#available = false
@@ -213,35 +220,16 @@ function getTypeParser(oid: number, format?: 'text' | 'binary') {
   return pg.types.getTypeParser(oid as never, format as never)
 }
 
-/** The server speaks UTC, `2026-11-15 02:35:08.109+00`, and leaves trailing zeros of the fraction out. */
-function toIsoTime(text: string): string {
-  if (text.length === 26 && text.endsWith('+00')) return `${text.slice(0, 10)}T${text.slice(11, 23)}Z`
-  return new Date(text).toISOString()
-}
+const wholeSecond = '2026-11-15 02:35:08+00'.length
+/** What is missing, by how much longer than that a time is. */
+const zeros = ['.000', undefined, '00', '0', '']
 
-function stateOf(error: unknown): string {
-  return String((error as { code?: unknown }).code ?? '')
-}
-
-/** Whether an error says that the database could not be reached, rather than that it refused a statement. */
-function isDatabaseAway(error: unknown): boolean {
-  const code = stateOf(error)
-  if (/^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)/.test(code)) return true
-  // Connection exceptions, shutdowns, "starting up", "too many connections" and a transaction that stood still for too long.
-  if (/^(08...|57P0[1-4]|53300|25P03)$/.test(code)) return true
-  const message = error instanceof Error ? error.message : ''
-  return /Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client was closed|not queryable|driver has already been destroyed/.test(
-    message,
-  )
-}
-
-/** Whether the same statement may well be taken a little later: nobody refused it for what it says. */
-export function isPassing(error: unknown): boolean {
-  // Serialization, deadlock, a lock that was not to be had in time, a statement that took too long.
-  return isDatabaseAway(error) || /^(40001|40P01|55P03|57014)$/.test(stateOf(error))
-}
-
-/** Whether a lock that was asked for without waiting is held by somebody else. */
-export function isLocked(error: unknown): boolean {
-  return stateOf(error) === '55P03'
+/**
+ * The server speaks UTC, `2026-11-15 02:35:08.109+00`, and leaves trailing zeros of the fraction out. By hand: most reads
+ * answer some times, and a `Date` costs more than all else that is done with a row.
+ */
+export function toIsoTime(text: string): string {
+  const missing = zeros[text.length - wholeSecond]
+  if (missing === undefined || !text.endsWith('+00')) return new Date(text).toISOString()
+  return `${text.slice(0, 10)}T${text.slice(11, -3)}${missing}Z`
 }

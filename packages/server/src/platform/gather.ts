@@ -2,7 +2,7 @@
 const answeredAtOnce = 20
 
 /**
- * Answers many who ask at about the same time with one question to somebody else: whoever asks while one is under way is
+ * Answers many who ask at about the same time with one request to somebody else: whoever asks while one is under way is
  * answered by the next. `load` gives one answer for each asked, in their order.
  */
 export function gather<Ask, Answer>(

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 import { type DestinationStream, type Logger, pino } from 'pino'
-import { secretPattern } from './secrets.ts'
+import { withoutSecrets } from './secrets.ts'
 
 export type { Logger } from 'pino'
 
@@ -20,10 +20,7 @@ const addressPattern = /:\/\/[^\s"]+/g
 const passwordPattern = /(:\/\/[^:/]*:).+$/s
 
 export function redact(line: string): string {
-  return line
-    .replace(secretPattern, 'guild_$1_[redacted]')
-    .replace(headerPattern, '$1"[redacted]"')
-    .replace(addressPattern, hidePasswords)
+  return withoutSecrets(line).replace(headerPattern, '$1"[redacted]"').replace(addressPattern, hidePasswords)
 }
 
 function hidePasswords(address: string): string {

@@ -39,6 +39,11 @@ export function createMetrics() {
       labelNames: ['kind'],
       registers,
     }),
+    policyReports: new Counter({
+      name: 'guildhall_policy_reports_total',
+      help: 'Reports of browsers that the policy of the app kept something from a page',
+      registers,
+    }),
     codeMisses: new Counter({
       name: 'guildhall_code_misses_total',
       help: 'Unknown pairing codes that people typed; a steep rise is somebody guessing',
@@ -75,6 +80,30 @@ export function createMetrics() {
       name: 'guildhall_dropped_streams_total',
       help: 'Event streams that the service cut off, by reason',
       labelNames: ['reason'],
+      registers,
+    }),
+    mcpRequests: new Counter({
+      name: 'guildhall_mcp_requests_total',
+      help: 'Requests of the Model Context Protocol, by method, era of the client and outcome',
+      labelNames: ['method', 'era', 'outcome'],
+      registers,
+    }),
+    mcpToolCalls: new Counter({
+      name: 'guildhall_mcp_tool_calls_total',
+      help: 'Calls of tools over MCP, by tool and outcome',
+      labelNames: ['tool', 'outcome'],
+      registers,
+    }),
+    mcpDecisions: new Counter({
+      name: 'guildhall_mcp_decisions_total',
+      help: 'What came of asking a person for a scope that a tool call lacked',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    pushes: new Counter({
+      name: 'guildhall_pushes_total',
+      help: 'Messages to browsers that were handed to a push service, by outcome',
+      labelNames: ['outcome'],
       registers,
     }),
     swept: new Counter({

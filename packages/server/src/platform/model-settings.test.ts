@@ -27,6 +27,20 @@ test('an address is kept in one spelling, and Anthropic has one of its own', () 
   ])
 })
 
+test('a model takes in 100,000 tokens unless told otherwise, and may name another one to ask', () => {
+  const list = [
+    { ...good, contextTokens: 8000, fallback: 'n' },
+    { ...good, id: 'n' },
+  ]
+  expect(parseModels(JSON.stringify(list))).toMatchObject([
+    { contextTokens: 8000, fallback: 'n' },
+    { contextTokens: 100_000, fallback: undefined },
+  ])
+})
+
+const falling = (...fallbacks: unknown[]) =>
+  JSON.stringify(fallbacks.map((fallback, index) => ({ ...good, id: `m${index}`, fallback })))
+
 test.each([
   ['[{"apiKey":"very-secret"', 'not JSON'],
   [JSON.stringify(good), 'must be a list'],
@@ -46,6 +60,13 @@ test.each([
     'more than one',
   ],
   [JSON.stringify([{ ...good, apiKey: 7 }]), 'apiKey must be'],
+  [JSON.stringify([{ ...good, contextTokens: 3999 }]), 'contextTokens must be'],
+  [JSON.stringify([{ ...good, contextTokens: 8000.5 }]), 'contextTokens must be'],
+  [falling(7), 'fallback must be'],
+  [falling('m9'), 'fallback must be the id of another'],
+  [falling('m0'), 'leads back'],
+  [falling('m1', 'm2', 'm0'), 'leads back'],
+  [falling('m1', 'm2', 'm1'), 'leads back'],
 ])('%s is refused without being repeated', (text, problem) => {
   const error = (() => {
     try {

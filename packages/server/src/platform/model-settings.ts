@@ -12,7 +12,15 @@ export interface ModelConfig {
   outputPricePerMillion: number
   /** Exactly one model of a list that is not empty. */
   default: boolean
+  /** How much it takes in: the prompt and its reply. */
+  contextTokens: number
+  /** The id of the one that is asked when this one cannot answer. Going from one to the next comes to an end. */
+  fallback: string | undefined
 }
+
+const standardContextTokens = 100_000
+/** Less holds no prompt of ours. */
+const fewestContextTokens = 4000
 
 /** Where a provider is when nothing else is said. */
 const ownBaseUrls: Record<ModelProvider, string | undefined> = {
@@ -29,8 +37,23 @@ export function parseModels(text: string): ModelConfig[] {
   if (ids.size < models.length) throw new Error('two entries have the same id: give each its own')
   const chosen = models.filter((model) => model.default)
   if (chosen.length > 1) throw new Error('more than one entry is the default: keep one')
+  for (const model of models) requireFallbacksToEnd(models, model)
   const [standard = models[0]] = chosen
   return models.map((model) => ({ ...model, default: model === standard }))
+}
+
+function requireFallbacksToEnd(models: readonly ModelConfig[], first: ModelConfig): void {
+  const tried = new Set<string>()
+  for (let model: ModelConfig | undefined = first; model; ) {
+    const { id, fallback }: ModelConfig = model
+    tried.add(id)
+    if (fallback === undefined) return
+    if (tried.has(fallback)) {
+      throw new Error('the fallback of an entry leads back to it: leave out one of them')
+    }
+    model = models.find((entry) => entry.id === fallback)
+    if (!model) throw new Error('fallback must be the id of another entry')
+  }
 }
 
 function parseList(text: string): unknown[] {
@@ -62,6 +85,8 @@ function readModel(entry: unknown, where: string): ModelConfig {
     inputPricePerMillion: readPrice(given?.['inputPricePerMillion'], `${where}: inputPricePerMillion`),
     outputPricePerMillion: readPrice(given?.['outputPricePerMillion'], `${where}: outputPricePerMillion`),
     default: given?.['default'] === true,
+    contextTokens: readContextTokens(given?.['contextTokens'], where),
+    fallback: readFallback(given?.['fallback'], where),
   }
 }
 
@@ -77,6 +102,17 @@ function readBaseUrl(value: unknown, where: string): string {
 /** One spelling, so that addresses can be compared. */
 export function trimBaseUrl(url: string): string {
   return url.replace(/(?<!\/)\/+$/, '')
+}
+
+function readContextTokens(value: unknown, where: string): number {
+  if (value === undefined) return standardContextTokens
+  if (typeof value === 'number' && Number.isInteger(value) && value >= fewestContextTokens) return value
+  throw new Error(`${where}: contextTokens must be a whole number, ${fewestContextTokens} or more`)
+}
+
+function readFallback(value: unknown, where: string): string | undefined {
+  if (value === undefined || (typeof value === 'string' && value !== '')) return value
+  throw new Error(`${where}: fallback must be the id of another entry, or left out`)
 }
 
 function readPrice(value: unknown, where: string): number {

@@ -1,8 +1,8 @@
-import { lookup } from 'node:dns/promises'
+import { lookup, Resolver } from 'node:dns/promises'
 import { readFile } from 'node:fs/promises'
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { isIPv6, type LookupFunction } from 'node:net'
+import { isIP, isIPv6, type LookupFunction } from 'node:net'
 import { urlToHttpOptions } from 'node:url'
 import { type Destination, isPublicAddress, readDestination } from './address-rules.ts'
 
@@ -14,12 +14,41 @@ export interface Outbound {
   readonly allowCaFile: string | undefined
   /** How long one fetch may take, all its requests together. */
   readonly timeoutMs: number
-  readonly resolve: (host: string) => Promise<readonly string[]>
+  /** `exempt`: a name that the operator allowed, which may be one of this machine alone. */
+  readonly resolve: (host: string, exempt: boolean, signal: AbortSignal) => Promise<readonly string[]>
 }
 
 export function openOutbound(allow: readonly string[], allowCaFile: string | undefined): Outbound {
-  const resolve = async (host: string) => (await lookup(host, { all: true })).map(({ address }) => address)
   return { allow, allowCaFile, timeoutMs: 30_000, resolve }
+}
+
+const resolve: Outbound['resolve'] = async (host, exempt, signal) => {
+  if (isIP(host) !== 0) return [host]
+  if (exempt) return (await lookup(host, { all: true })).map(({ address }) => address)
+  return resolveStranger(host, signal)
+}
+
+/**
+ * Not by the system's own lookup: two of those at once are all that a process can have, none can be given up, and a
+ * name server of a stranger's may never answer. Everything else that has a name would wait behind them.
+ */
+export async function resolveStranger(
+  host: string,
+  signal: AbortSignal,
+  servers?: readonly string[],
+): Promise<string[]> {
+  const resolver = new Resolver({ timeout: 2000, tries: 2 })
+  if (servers) resolver.setServers(servers)
+  const cancel = () => resolver.cancel()
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    const [four, six] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+    const found = [four, six].flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+    if (found.length === 0 && four.status === 'rejected') throw four.reason
+    return found
+  } finally {
+    signal.removeEventListener('abort', cancel)
+  }
 }
 
 /**
@@ -48,12 +77,13 @@ export async function checkDestination(
 ): Promise<CheckedDestination> {
   const destination = readDestination(text, outbound.allow)
   if (!destination) throw new OutboundError('refused')
-  const addresses = await Promise.race([outbound.resolve(destination.host), aborted(signal)]).catch(
-    (error) => {
-      // That a name is unknown is told like a refusal, or else the difference lists the names of our own network.
-      throw new OutboundError(error?.code === 'ENOTFOUND' ? 'refused' : 'unreachable', error)
-    },
-  )
+  const addresses = await Promise.race([
+    outbound.resolve(destination.host, destination.exempt, signal),
+    aborted(signal),
+  ]).catch((error) => {
+    // That a name is unknown is told like a refusal, or else the difference lists the names of our own network.
+    throw new OutboundError(['ENOTFOUND', 'ENODATA'].includes(error?.code) ? 'refused' : 'unreachable', error)
+  })
   if (addresses.length === 0) throw new OutboundError('refused')
   if (!destination.exempt && !addresses.every(isPublicAddress)) throw new OutboundError('refused')
   return { ...destination, addresses }
@@ -98,7 +128,7 @@ export async function getBounded(
 export interface OutboundRequest {
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | Buffer
   readonly signal: AbortSignal
 }
 

@@ -5,10 +5,10 @@ import { parseKeyRing, seal, sealVersion, unseal } from './secrets.ts'
 const [old, fresh] = [randomBytes(32).toString('base64url'), randomBytes(32).toString('base64url')]
 
 test('what one key sealed is opened by every ring that still has the key, and by no other', () => {
-  const note = { redirect: 'x' }
-  const sealed = seal(parseKeyRing(`1:${old}`), 'use', note)
+  const ticket = { redirect: 'x' }
+  const sealed = seal(parseKeyRing(`1:${old}`), 'use', ticket)
   expect(sealVersion(sealed)).toBe(1)
-  expect(unseal(parseKeyRing(`2:${fresh},1:${old}`), 'use', sealed)).toEqual(note)
+  expect(unseal(parseKeyRing(`2:${fresh},1:${old}`), 'use', sealed)).toEqual(ticket)
   expect(unseal(parseKeyRing(`2:${fresh}`), 'use', sealed)).toBeUndefined()
   expect(unseal(parseKeyRing(`1:${fresh}`), 'use', sealed)).toBeUndefined()
   expect(unseal(parseKeyRing(`1:${old}`), 'other use', sealed)).toBeUndefined()

@@ -1,4 +1,11 @@
-import { createHash, createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
+import {
+  createHash,
+  createHmac,
+  createPrivateKey,
+  createSecretKey,
+  type KeyObject,
+  timingSafeEqual,
+} from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { randomText } from './ids.ts'
 
@@ -25,6 +32,11 @@ export type SecretKind = keyof typeof secretPrefixes
 
 /** Without a word boundary before it: in a log line an escaped line break may stand right in front. */
 export const secretPattern = /guild_(live|auth|device|signin|oauth|code|access|refresh)_[0-9A-Za-z]+/g
+
+/** For text that is kept: that there was a secret, of which kind, and nothing more. */
+export function withoutSecrets(text: string): string {
+  return text.replace(secretPattern, 'guild_$1_[redacted]')
+}
 
 export function mintSecret(kind: SecretKind): string {
   const body = secretPrefixes[kind] + randomText(base62, secretLength)
@@ -68,7 +80,7 @@ export interface KeyRing {
 }
 
 /** `2:base64url,1:base64url`; the first is the current one. */
-export function parseKeyRing(text: string): KeyRing {
+export function parseKeyRing(text: string, toKey: (bytes: Buffer) => KeyObject = createSecretKey): KeyRing {
   const keys = new Map<number, KeyObject>()
   for (const part of text.split(',')) {
     const match = /^\s*(\d+):([A-Za-z0-9_-]+)\s*$/.exec(part)
@@ -76,10 +88,21 @@ export function parseKeyRing(text: string): KeyRing {
     if (!match || bytes.length < 32)
       throw new Error('must be VERSION:BASE64URL pairs of at least 32 bytes each')
     // A KeyObject made once costs a tenth of what a raw buffer costs at every HMAC.
-    keys.set(Number(match[1]), createSecretKey(bytes))
+    keys.set(Number(match[1]), toKey(bytes))
   }
   const [current = 0] = keys.keys()
   return { current, keys }
+}
+
+/** What stands before the 32 bytes of an Ed25519 key in PKCS #8 (RFC 8410). */
+const ed25519Head = Buffer.from('302e020100300506032b657004220420', 'hex')
+
+/** The same, of keys that sign for everybody to check: 32 bytes each. */
+export function parseEd25519Ring(text: string): KeyRing {
+  return parseKeyRing(text, (bytes) => {
+    if (bytes.length !== 32) throw new Error('must be VERSION:BASE64URL pairs of 32 bytes each')
+    return createPrivateKey({ key: Buffer.concat([ed25519Head, bytes]), format: 'der', type: 'pkcs8' })
+  })
 }
 
 export function hmac(ring: KeyRing, version: number, text: string): Buffer {

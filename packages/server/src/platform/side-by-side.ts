@@ -6,8 +6,8 @@ export async function sideBySide<T>(
   onFailure: (error: unknown, item: T) => void = () => {},
 ): Promise<void> {
   const waiting = [...items].values()
-  const lane = async () => {
+  const worker = async () => {
     for (const item of waiting) await work(item).catch((error: unknown) => onFailure(error, item))
   }
-  await Promise.all(Array.from({ length: atOnce }, lane))
+  await Promise.all(Array.from({ length: atOnce }, worker))
 }

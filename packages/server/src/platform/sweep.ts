@@ -2,7 +2,10 @@ import type { Database } from './database.ts'
 import type { Logger } from './logger.ts'
 import type { Metrics } from './metrics.ts'
 
-/** Removes what has had its time. Nothing depends on when it runs: every read tells time for itself. */
+/**
+ * Removes what has had its time. Nothing depends on when it runs, as every read tells time for itself; but for passkeys
+ * that are taken away after three days, which work and can be kept until it has run.
+ */
 export interface Sweep {
   readonly table: string
   run(): Promise<number>
@@ -29,41 +32,4 @@ export function startSweeps(
   const timer = setInterval(() => void runAll(), sweepEveryMs * (0.75 + Math.random() / 2))
   timer.unref()
   return { stop: () => clearInterval(timer) }
-}
-
-/** What every process looks after about once a second, because whoever should have done it may be dead. */
-export interface Tending {
-  readonly name: string
-  run(): Promise<void>
-}
-
-const tendEveryMs = 1000
-
-/** Each by itself: what one waits for, the others do not. */
-export function startTending(
-  parts: { database: Database; logger: Logger },
-  tasks: readonly Tending[],
-): { stop(): void } {
-  const timers = new Map<Tending, NodeJS.Timeout>()
-  let stopped = false
-  const next = (task: Tending) => {
-    if (stopped) return
-    const delayMs = tendEveryMs * (0.75 + Math.random() / 2)
-    timers.set(task, setTimeout(() => void tend(task), delayMs).unref())
-  }
-  const tend = async (task: Tending) => {
-    if (parts.database.available) {
-      await task.run().catch((error) => {
-        parts.logger.warn({ err: error, name: task.name }, 'tending failed; it runs again')
-      })
-    }
-    next(task)
-  }
-  for (const task of tasks) next(task)
-  return {
-    stop: () => {
-      stopped = true
-      for (const timer of timers.values()) clearTimeout(timer)
-    },
-  }
 }

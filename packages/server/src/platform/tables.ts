@@ -1,7 +1,11 @@
+import type { TurnType } from '@guildhall/contract'
 import type { ColumnType, Generated } from 'kysely'
-import type { AccessTables, OptionalTime, Time } from './access-tables.ts'
+import type { AccessTables, OptionalTime, Right, Time } from './access-tables.ts'
+import type { OAuthTables } from './oauth-tables.ts'
+import type { PushTables } from './push-tables.ts'
+import type { ThreadTables } from './thread-tables.ts'
 
-export type { GrantMode, Mode, Role } from './access-tables.ts'
+export type { Approval, GrantMode, Mode, Right, Role } from './access-tables.ts'
 
 export type LedgerKind = 'grant' | 'reserve' | 'settle' | 'release' | 'refund' | 'adjust'
 export type LedgerPlace = 'issued' | 'available' | 'reserved' | 'spent'
@@ -18,6 +22,22 @@ export type WorkflowRunStatus =
   | 'failed'
   | 'canceled'
 
+export type TraceKind = 'execution' | 'chat'
+export type TraceStatus = 'idle' | 'running' | 'waiting' | 'completed' | 'failed'
+export type ProducerKind = 'execution' | 'thread'
+
+/** What an agent is, apart from whose it is and whether it is primary. */
+export interface AgentContent {
+  name: string
+  description: string
+  instructions: string
+  model: string | null
+  tools: string[]
+  skills: string[]
+  max_cost_per_run_milli_ds: number | null
+  outside: 'ask' | 'never'
+}
+
 export interface SkillWarning {
   code: string
   path?: string
@@ -25,7 +45,7 @@ export interface SkillWarning {
 }
 
 /** The tables as the migrations make them. */
-export interface Tables extends AccessTables {
+export interface Tables extends AccessTables, OAuthTables, PushTables, ThreadTables {
   blobs: { checksum: string; size_bytes: number; touched_at: Time }
   artifact_usage: { workspace_id: string; bytes: number; files: number }
   artifacts: {
@@ -40,6 +60,7 @@ export interface Tables extends AccessTables {
     content_checksum: string
     created_by: string
     output_of_key: Generated<number | null>
+    api_key_id: Generated<number | null>
     created_at: Time
   }
   bundles: { checksum: string; files_count: number; size_bytes: number; touched_at: Time }
@@ -52,6 +73,7 @@ export interface Tables extends AccessTables {
     api_key_id: number | null
     oauth_grant_id: number | null
     allowed_once: Generated<boolean>
+    authority: ColumnType<readonly Right[] | null, string | null | undefined, string | null>
     status: ExecutionStatus
     stop_reason: StopReason | null
     error_code: string | null
@@ -86,14 +108,16 @@ export interface Tables extends AccessTables {
     created_at: Time
     started_at: OptionalTime
     completed_at: OptionalTime
+    chat_run_id: string | null
+    agent_slug: string | null
   }
   execution_events: { execution_id: number; sequence: number; type: string; payload: string; at: Time }
   traces: {
     id: string
     workspace_id: string
-    kind: 'execution' | 'chat'
+    kind: TraceKind
     title: string
-    status: string
+    status: TraceStatus
     user_id: string
     api_key_id: number | null
     agent_slug: string | null
@@ -102,6 +126,69 @@ export interface Tables extends AccessTables {
     total_cost_milli_ds: Generated<number>
     started_at: Time
     last_activity_at: Time
+    row_id: Generated<number>
+    parent_trace_id: string | null
+    thread_row_id: number | null
+    last_seq: Generated<number>
+    appended_turns: Generated<number>
+    appended_bytes: Generated<number>
+    holder_key_id: number | null
+    holder_slug: string | null
+    held_since: OptionalTime
+  }
+  lineages: {
+    trace_key: string
+    workspace_id: string
+    settled_milli_ds: Generated<number>
+    shown_milli_ds: Generated<number>
+  }
+  trace_producers: {
+    trace_id: string
+    id: Generated<number>
+    kind: ProducerKind
+    producer_row_id: number
+    agent_slug: string | null
+    indexed_through: Generated<number>
+    done: Generated<boolean>
+  }
+  trace_pieces: {
+    trace_id: string
+    first_seq: number
+    last_seq: number
+    producer_id: number
+    first_event: number
+  }
+  trace_turns: {
+    trace_id: string
+    seq: number
+    type: TurnType
+    payload: string
+    agent_slug: string | null
+    user_id: string
+    api_key_id: number | null
+    at: Time
+  }
+  trace_usage: { workspace_id: string; bytes: number }
+  trace_marks: { trace_id: string; seq: number; marked_by: string; reason: string | null; at: Time }
+  handovers: {
+    id: string
+    trace_id: string
+    workspace_id: string
+    code_hash: Buffer
+    reach: 'workspace' | 'person'
+    note: string | null
+    to_slug: string | null
+    created_by_user: string
+    created_by_key: number | null
+    created_by_slug: string | null
+    status: Generated<'pending' | 'claimed' | 'revoked'>
+    claimed_by_user: string | null
+    claimed_by_key: number | null
+    claimed_by_slug: string | null
+    claimed_at: OptionalTime
+    copy_trace_id: string | null
+    created_at: Time
+    expires_at: Time
   }
   provider_keys: {
     user_id: string
@@ -133,7 +220,7 @@ export interface Tables extends AccessTables {
   }
   reservations: {
     execution_id: string
-    kind: 'execution' | 'step'
+    kind: 'execution' | 'step' | 'chat'
     user_id: string
     workspace_id: string
     key_id: number | null
@@ -142,6 +229,19 @@ export interface Tables extends AccessTables {
     charged_milli_ds: number | null
     created_at: Time
     closed_at: OptionalTime
+  }
+  receipts_due: { subject: string; kind: 'execution' | 'run'; ended_at: Time; taken_until: OptionalTime }
+  receipts: {
+    number: Generated<number>
+    id: string
+    workspace_id: string
+    trace_id: string | null
+    trace_key: string
+    subject: string
+    body: string
+    signature: string
+    key_id: string
+    at: Time
   }
   workspace_slots: { workspace_id: string; execution_id: number | null }
   skills: {
@@ -198,9 +298,21 @@ export interface Tables extends AccessTables {
     is_primary: Generated<boolean>
     tools: Generated<string[]>
     skills: Generated<string[]>
+    max_cost_per_run_milli_ds: Generated<number | null>
+    outside: Generated<'ask' | 'never'>
     version_number: Generated<number>
     created_at: Time
     updated_at: Time
+  }
+  agent_versions: {
+    workspace_id: string
+    slug: string
+    version_number: number
+    content: ColumnType<AgentContent, string, string>
+    created_by: string | null
+    note: string | null
+    created_at: Time
+    ends_at: OptionalTime
   }
   workflows: {
     id: Generated<number>
@@ -229,6 +341,7 @@ export interface Tables extends AccessTables {
     api_key_id: number | null
     oauth_grant_id: number | null
     allowed_once: Generated<boolean>
+    authority: ColumnType<readonly Right[] | null, string | null | undefined, string | null>
     conversation_id: string | null
     source: string
     status: WorkflowRunStatus
@@ -253,6 +366,7 @@ export interface Tables extends AccessTables {
     updated_at: Time
     ended_at: OptionalTime
     version: Generated<number>
+    agent_slug: string | null
   }
   workflow_steps: {
     run_id: string

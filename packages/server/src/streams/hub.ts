@@ -1,6 +1,7 @@
-import type { Database } from '../platform/database.ts'
-import type { Logger } from '../platform/logger.ts'
-import type { RedisLink } from '../platform/redis.ts'
+import type { Database } from '#platform/database.ts'
+import type { Logger } from '#platform/logger.ts'
+import type { RedisLink } from '#platform/redis.ts'
+import type { EventStream } from './sse.ts'
 
 export interface HubParts {
   readonly database: Database
@@ -8,63 +9,71 @@ export interface HubParts {
   readonly logger: Logger
 }
 
-/** Those who read the same thing. */
-export interface Room<Reader> {
+/** Somebody who is about to read: from when it was given, no change is missed. */
+export interface Seat {
+  /** Begins to write what there is and what follows. */
+  take(stream: EventStream): void
+  /** When the stream is gone, or never came. */
+  leave(): void
+}
+
+/** One thing that is read here, and its readers. */
+export interface Topic<Reader> {
   readonly readers: Set<Reader>
   /** Ends the hearing of its changes. */
   leave(): void
 }
 
 /** What is read together, how there is word of its changes, and how they are found without any word. */
-export interface HubKind<Id, OwnRoom, Found> {
+export interface HubKind<Id, OwnTopic, Found> {
   /** How often all of them are looked at, and how often while words may be lost. */
   readonly everyMs: { readonly sure: number; readonly unsure: number }
   /** How they stand now; those that are gone are left out. */
   find(ids: readonly Id[]): Promise<ReadonlyMap<Id, Found>>
   /** Undefined for what is gone. What it has yet to do may fail: they are looked at again shortly. */
-  learn(room: OwnRoom, found: Found | undefined, id: Id): Promise<void> | undefined
+  learn(topic: OwnTopic, found: Found | undefined, id: Id): Promise<void> | undefined
 }
 
 const tickMs = 250
 /** How long after words were lost all are still looked at often. */
 const recentlyMs = 3000
-const roomsPerLook = 1000
+const topicsPerLook = 1000
 
 /**
  * The readers of this process by what they read; those of one thing share a subscription and what is read for them.
  * Word of a change has it read at once, and all are looked at from time to time, often while words may be lost.
  */
-export class Hub<Id, OwnRoom extends Room<Reader>, Reader, Found> {
+export class Hub<Id, OwnTopic extends Topic<Reader>, Reader, Found> {
   readonly #parts: HubParts
-  readonly #kind: HubKind<Id, OwnRoom, Found>
-  readonly #rooms = new Map<Id, OwnRoom>()
+  readonly #kind: HubKind<Id, OwnTopic, Found>
+  readonly #topics = new Map<Id, OwnTopic>()
   #timer: NodeJS.Timeout | undefined
   #looking = false
   #unsureAt = Number.NEGATIVE_INFINITY
   #lastLook = performance.now()
 
-  constructor(parts: HubParts, kind: HubKind<Id, OwnRoom, Found>) {
+  constructor(parts: HubParts, kind: HubKind<Id, OwnTopic, Found>) {
     this.#parts = parts
     this.#kind = kind
   }
 
-  get(id: Id): OwnRoom | undefined {
-    return this.#rooms.get(id)
+  get(id: Id): OwnTopic | undefined {
+    return this.#topics.get(id)
   }
 
-  /** `open` is for who comes first. */
-  enter(id: Id, reader: Reader, open: () => OwnRoom): OwnRoom {
-    const room = this.#rooms.get(id) ?? open()
-    this.#rooms.set(id, room)
-    room.readers.add(reader)
+  /** `open` makes the topic for its first reader. */
+  enter(id: Id, reader: Reader, open: () => OwnTopic): OwnTopic {
+    const topic = this.#topics.get(id) ?? open()
+    this.#topics.set(id, topic)
+    topic.readers.add(reader)
     this.#timer ??= setInterval(() => this.#tick(), tickMs).unref()
-    return room
+    return topic
   }
 
-  leave(id: Id, room: OwnRoom, reader: Reader): void {
-    if (!room.readers.delete(reader) || room.readers.size > 0) return
-    room.leave()
-    if (this.#rooms.get(id) === room) this.#rooms.delete(id)
+  leave(id: Id, topic: OwnTopic, reader: Reader): void {
+    if (!topic.readers.delete(reader) || topic.readers.size > 0) return
+    topic.leave()
+    if (this.#topics.get(id) === topic) this.#topics.delete(id)
   }
 
   /** Who could not be served is still behind: all are looked after again shortly. */
@@ -79,13 +88,13 @@ export class Hub<Id, OwnRoom extends Room<Reader>, Reader, Found> {
   async look(ids: readonly Id[]): Promise<void> {
     const found = await this.#kind.find(ids)
     for (const id of ids) {
-      const room = this.#rooms.get(id)
-      if (room) this.watch(this.#kind.learn(room, found.get(id), id))
+      const topic = this.#topics.get(id)
+      if (topic) this.watch(this.#kind.learn(topic, found.get(id), id))
     }
   }
 
   #tick(): void {
-    if (this.#rooms.size === 0) {
+    if (this.#topics.size === 0) {
       clearInterval(this.#timer)
       this.#timer = undefined
       return
@@ -106,9 +115,9 @@ export class Hub<Id, OwnRoom extends Room<Reader>, Reader, Found> {
   }
 
   async #lookAtAll(): Promise<void> {
-    const ids = [...this.#rooms.keys()]
-    for (let from = 0; from < ids.length; from += roomsPerLook) {
-      await this.look(ids.slice(from, from + roomsPerLook))
+    const ids = [...this.#topics.keys()]
+    for (let from = 0; from < ids.length; from += topicsPerLook) {
+      await this.look(ids.slice(from, from + topicsPerLook))
     }
   }
 }

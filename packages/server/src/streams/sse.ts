@@ -1,21 +1,27 @@
-import type { EventConnection } from '../operations/answer.ts'
-import type { Metrics } from '../platform/metrics.ts'
-import { createTurns } from '../platform/turns.ts'
+import type { EventConnection } from '#operations/answer.ts'
+import type { Metrics } from '#platform/metrics.ts'
+import { createTurns } from '#platform/turns.ts'
 
-const slots = 15
+const slots = 30
+/** Those who come at the same moment are spread over so many slots, so that their beats are no burst either. */
+const spread = 2
 const beatEveryMs = 15_000
 const closeWithinMs = 1000
-const openedInOneTurn = 10
-/** Spread, so that the readers of a process that stops, or is gone, do not all come back at one moment. */
-const retryMs = { least: 500, most: 2500 }
+const openedInOneTurn = 5
+/**
+ * When a reader comes back whose process stopped or is gone. Spread, the wider the more come back with it: whoever they
+ * come to has other work as well.
+ */
+const retryMs = { least: 500, spread: 2000, spreadPerStream: 4, widest: 6000 }
 const heartbeat = ': heartbeat\n\n'
 
 // A reader that goes away in the middle of a write is no failure of ours.
 const ignore = () => {}
 
-function comeBackLater(): string {
-  const ms = retryMs.least + Math.floor(Math.random() * (retryMs.most - retryMs.least))
-  return `retry: ${ms}\n\n`
+function comeBackLater(together: number): string {
+  const { least, spread, spreadPerStream, widest } = retryMs
+  const within = Math.min(widest, spread + together * spreadPerStream)
+  return `retry: ${least + Math.floor(Math.random() * within)}\n\n`
 }
 
 /** An answer of server-sent events that stays open. */
@@ -54,9 +60,9 @@ export class EventStream {
     if (this.open) this.#response.end()
   }
 
-  /** Ends it so that its reader comes back, to another process if this one stops. */
-  restart(): void {
-    if (this.write(comeBackLater())) this.end()
+  /** Ends it so that its reader comes back with so many others, to another process if this one stops. */
+  restart(together: number): void {
+    if (this.write(comeBackLater(together))) this.end()
     else this.drop('restarting')
   }
 
@@ -78,25 +84,50 @@ export class EventStream {
   }
 }
 
-/**
- * The open streams of this process. One timer beats for all of them, a fifteenth at a time, so that many are no
- * burst.
- */
+/** Streams with the same time between beats. One timer beats for all of them, a part at a time. */
+class Wheel {
+  readonly #slots = Array.from({ length: slots }, () => new Set<EventStream>())
+  readonly #timer: NodeJS.Timeout
+  #added = 0
+  #beats = 0
+
+  constructor(everyMs: number) {
+    this.#timer = setInterval(() => this.#beat(), everyMs / slots).unref()
+  }
+
+  /** Into a slot that was served just now, so that the first beat comes after a whole round. Gives what takes it out. */
+  add(stream: EventStream): () => void {
+    const served = this.#beats - 1 - (this.#added++ % spread)
+    const slot = this.#slots[(served + spread * slots) % slots] ?? new Set()
+    slot.add(stream)
+    return () => slot.delete(stream)
+  }
+
+  *streams(): Iterable<EventStream> {
+    for (const slot of this.#slots) yield* slot
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  #beat(): void {
+    for (const stream of this.#slots[this.#beats++ % slots] ?? []) stream.beat()
+  }
+}
+
+/** The open streams of this process. */
 export class EventStreamHolder {
   readonly #metrics: Metrics
-  readonly #wheel = Array.from({ length: slots }, () => new Set<EventStream>())
-  readonly #timer: NodeJS.Timeout
-  #opened = 0
-  #beats = 0
+  readonly #beatEveryMs: number
+  readonly #wheels = new Map<number, Wheel>()
   #size = 0
   #closing = false
   #allGone: (() => void) | undefined
 
   constructor(metrics: Metrics, options: { beatEveryMs?: number } = {}) {
     this.#metrics = metrics
-    const everyMs = (options.beatEveryMs ?? beatEveryMs) / slots
-    this.#timer = setInterval(() => this.#beat(), everyMs)
-    this.#timer.unref()
+    this.#beatEveryMs = options.beatEveryMs ?? beatEveryMs
   }
 
   /** To be awaited before a stream is opened: requests are not kept waiting by however many come back at once. */
@@ -110,14 +141,15 @@ export class EventStreamHolder {
     return this.#closing
   }
 
-  open({ response, headers }: EventConnection, closed: () => void): EventStream {
-    const slot = this.#wheel[this.#opened++ % slots] ?? new Set()
+  open({ response, headers }: EventConnection, closed: () => void, everyMs = this.#beatEveryMs): EventStream {
     const stream = new EventStream(response, this.#metrics)
-    slot.add(stream)
+    const wheel = this.#wheels.get(everyMs) ?? new Wheel(everyMs)
+    this.#wheels.set(everyMs, wheel)
+    const remove = wheel.add(stream)
     this.#size++
     this.#metrics.openStreams.inc()
     response.on('close', () => {
-      slot.delete(stream)
+      remove()
       this.#size--
       this.#metrics.openStreams.dec()
       closed()
@@ -133,27 +165,25 @@ export class EventStreamHolder {
     // By itself: Node keeps the head as long as the answer, and only what was sent as it is loses its many pieces.
     response.flushHeaders()
     // Also told at once: a process that is killed says nothing any more.
-    stream.write(`: open\n\n${comeBackLater()}`)
+    stream.write(`: open\n\n${comeBackLater(this.#size)}`)
     return stream
   }
 
   /** Ends them all in good order, and soon those who do not let themselves be told. */
   async close(): Promise<void> {
     this.#closing = true
-    clearInterval(this.#timer)
+    const wheels = [...this.#wheels.values()]
+    for (const wheel of wheels) wheel.stop()
     if (this.#size === 0) return
     const gone = new Promise<void>((resolve) => {
       this.#allGone = resolve
     })
-    for (const slot of this.#wheel) for (const stream of slot) stream.restart()
+    const together = this.#size
+    for (const wheel of wheels) for (const stream of wheel.streams()) stream.restart(together)
     const late = setTimeout(() => {
-      for (const slot of this.#wheel) for (const stream of slot) stream.drop('restarting')
+      for (const wheel of wheels) for (const stream of wheel.streams()) stream.drop('restarting')
     }, closeWithinMs)
     await gone
     clearTimeout(late)
-  }
-
-  #beat(): void {
-    for (const stream of this.#wheel[this.#beats++ % slots] ?? []) stream.beat()
   }
 }

@@ -1,28 +1,34 @@
-import type { EventsAnswer } from '../operations/answer.ts'
-import { ApiError } from '../operations/errors.ts'
-import { type Bearer, signNote } from '../operations/signed-url.ts'
-import type { Config } from '../platform/config.ts'
-import type { Metrics } from '../platform/metrics.ts'
-import type { Sockets } from '../sockets/sockets.ts'
+import type { EventsAnswer } from '#operations/answer.ts'
+import { ApiError } from '#operations/errors.ts'
+import { type Bearer, signTicket } from '#operations/signed-url.ts'
+import type { Config } from '#platform/config.ts'
+import type { Metrics } from '#platform/metrics.ts'
+import type { Sockets } from '#transports/sockets/sockets.ts'
+import type { Seat } from './hub.ts'
 import { type EventStream, EventStreamHolder } from './sse.ts'
 
-export { Hub, type HubParts, type Room } from './hub.ts'
-export { createLanes } from './lanes.ts'
+export { deltaFrame, type EventRow, isNewsOfEvents } from './frames.ts'
+export { Hub, type HubParts, type Seat, type Topic } from './hub.ts'
+export { createLog, type Log } from './log.ts'
+export { LogHub } from './log-hub.ts'
 export type { EventStream } from './sse.ts'
-
-/** Somebody who is about to read: from when it was given, no change is missed. */
-export interface Seat {
-  /** Begins to write what there is and what follows. */
-  take(stream: EventStream): void
-  /** When the stream is gone, or never came. */
-  leave(): void
-}
+export type { EventRange, RangedEvent, Reach } from './store.ts'
+export { LogFault, LogWriter } from './writer.ts'
 
 interface StreamParts {
   readonly metrics: Metrics
   readonly sockets: Sockets
   /** Aborted when the process begins to stop. */
   readonly stopping: AbortSignal
+}
+
+interface StreamOptions {
+  /** Between heartbeats, where it is not the usual time. */
+  readonly beatEveryMs?: number
+  /** What a key must have as long as it listens. */
+  readonly rights?: Parameters<Sockets['holdStream']>[2] | undefined
+  /** A frame for whose credential opens more streams than it may have: the oldest is told and ended. */
+  readonly ifTooMany?: string
 }
 
 /** The open streams of this process, whatever they tell of. Each ends with its credential, and when the process stops. */
@@ -46,7 +52,11 @@ export class Streams {
    * The credential is asked for first and what is read looked at last, so that it is as it stands when the stream
    * begins. `findSeat` gives undefined for what there is not.
    */
-  async open(bearer: Bearer, findSeat: () => Promise<Seat | undefined>): Promise<EventsAnswer> {
+  async open(
+    bearer: Bearer,
+    findSeat: () => Promise<Seat | undefined>,
+    { beatEveryMs, ifTooMany, rights }: StreamOptions = {},
+  ): Promise<EventsAnswer> {
     if (this.#holder.closing || this.#stopping.aborted) {
       throw new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
     }
@@ -54,10 +64,12 @@ export class Streams {
     const { kind, credentialId, userId, workspaceId } = bearer
     let isOver = false
     let stream: EventStream | undefined
-    const held = await this.#sockets.holdStream({ kind, credentialId, userId, workspaceId }, () => {
+    const end = (because: 'credential_ended' | 'too_many') => {
       isOver = true
+      if (because === 'too_many' && ifTooMany !== undefined) stream?.write(ifTooMany)
       stream?.end()
-    })
+    }
+    const held = await this.#sockets.holdStream({ kind, credentialId, userId, workspaceId }, end, rights)
     if (!held) throw refusal()
     const seat = await findSeat().catch((error: unknown) => {
       held.release()
@@ -78,7 +90,7 @@ export class Streams {
           leave()
           throw refusal()
         }
-        stream = this.#holder.open(connection, leave)
+        stream = this.#holder.open(connection, leave, beatEveryMs)
         seat.take(stream)
       },
     }
@@ -89,9 +101,9 @@ export class Streams {
 export function signedStreamUrl(
   { streamUrl, signingKeys }: Pick<Config, 'streamUrl' | 'signingKeys'>,
   bearer: Bearer,
-  { path, audience, lifetimeMs }: { path: string; audience: string; lifetimeMs: number },
+  { path, purpose, lifetimeMs }: { path: string; purpose: string; lifetimeMs: number },
 ): string {
-  const token = signNote(signingKeys, audience, bearer, { lifetimeMs, now: Date.now() })
+  const token = signTicket(signingKeys, purpose, bearer, { lifetimeMs, now: Date.now() })
   return `${streamUrl}${path}?token=${token}`
 }
 

@@ -1,6 +1,6 @@
+import { openSession } from '#accounts/sessions/sessions.ts'
+import { findUser } from '#accounts/users/users.ts'
 import type { Answer } from '../../../../test/support/caller.ts'
-import { openSession } from '../../src/sessions/sessions.ts'
-import { findUser } from '../../src/users/users.ts'
 import { type App, newTokens, type OAuthHouse } from './oauth.ts'
 
 export type Headers = Readonly<Record<string, string>>

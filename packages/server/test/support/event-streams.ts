@@ -5,18 +5,18 @@ import { Duplex } from 'node:stream'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import pg from 'pg'
+import { toOperations } from '#operations/operation.ts'
+import type { Bearer } from '#operations/signed-url.ts'
 import {
   appendEvents,
   appendEventsLocked,
   type NewEvent,
   publishEvents,
-} from '../../src/executions/event-log.ts'
-import { executionStreamHandlers } from '../../src/executions/routes.ts'
-import { ExecutionStreams, streamUrl } from '../../src/executions/stream.ts'
-import { createServer } from '../../src/http/server.ts'
-import { toOperations } from '../../src/operations/perform.ts'
-import type { Bearer } from '../../src/operations/signed-url.ts'
-import { Streams } from '../../src/streams/streams.ts'
+} from '#running/executions/event-log.ts'
+import { executionStreamHandlers } from '#running/executions/routes.ts'
+import { ExecutionStreams, streamUrl } from '#running/executions/stream.ts'
+import { Streams } from '#streams/streams.ts'
+import { createServer } from '#transports/http/server.ts'
 import type { House } from './house.ts'
 
 export interface ExecutionRow {

@@ -1,9 +1,9 @@
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
+import { migrate } from '#platform/migrate.ts'
 import { makeFolder, removeFolder } from '../../../../stack/folder.ts'
 import { startPostgres } from '../../../../stack/postgres.ts'
 import { startRedis } from '../../../../stack/redis.ts'
-import { migrate } from '../../src/platform/migrate.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -7,21 +7,24 @@ import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import pg from 'pg'
 import { inject } from 'vitest'
+import { createApp } from '#app.ts'
+import { closeDeps, openDeps } from '#open-deps.ts'
+import type { Perform } from '#operations/perform.ts'
+import type { Bus } from '#platform/bus.ts'
+import { type Config, readConfig } from '#platform/config.ts'
+import type { Deps } from '#platform/deps.ts'
+import { createLogger } from '#platform/logger.ts'
+import type { Reconciler } from '#platform/reconcile.ts'
+import type { Sweep } from '#platform/sweep.ts'
+import type { Authenticators } from '#transports/http/authenticate.ts'
+import type { Sockets } from '#transports/sockets/sockets.ts'
 import { type Caller, createCaller, type Person } from '../../../../test/support/caller.ts'
-import { createApp } from '../../src/app.ts'
-import type { Bus } from '../../src/bus/bus.ts'
-import { closeDeps, type Deps, openDeps } from '../../src/deps.ts'
-import type { Authenticators } from '../../src/http/authenticate.ts'
-import type { Perform } from '../../src/operations/perform.ts'
-import { type Config, readConfig } from '../../src/platform/config.ts'
-import { createLogger } from '../../src/platform/logger.ts'
-import type { Sweep } from '../../src/platform/sweep.ts'
-import type { Sockets } from '../../src/sockets/sockets.ts'
 
 export interface House extends Caller {
   readonly url: string
   readonly deps: Deps
   readonly sweeps: readonly Sweep[]
+  readonly reconcilers: readonly Reconciler[]
   readonly bus: Bus
   readonly sockets: Sockets
   readonly perform: Perform
@@ -53,6 +56,8 @@ export const secretsOfTests = {
   KEY_PEPPERS: `1:${randomBytes(32).toString('base64url')}`,
   SIGNING_KEYS: `1:${randomBytes(32).toString('base64url')}`,
   ENCRYPTION_KEYS: `1:${randomBytes(32).toString('base64url')}`,
+  RECEIPT_KEYS: `1:${randomBytes(32).toString('base64url')}`,
+  VAPID_KEYS: `1:${randomBytes(32).toString('base64url')}`,
 }
 
 function testConfig(env: Record<string, string>): Config {
@@ -86,7 +91,7 @@ export async function openHouse(env: Record<string, string> & { DATABASE_URL: st
   })
   const logger = createLogger(config.logLevel, sink)
   const deps = await openDeps(config, logger, new AbortController().signal)
-  const { server, perform, authenticators, sweeps, bus, sockets } = createApp(deps)
+  const { server, perform, authenticators, sweeps, reconcilers, bus, sockets } = createApp(deps)
   if (!config.redisUrl.includes(nowhere)) await deps.redis.settle()
   await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
@@ -96,6 +101,7 @@ export async function openHouse(env: Record<string, string> & { DATABASE_URL: st
     url,
     deps,
     sweeps,
+    reconcilers,
     bus,
     sockets,
     perform,

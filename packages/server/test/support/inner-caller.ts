@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Route, routes } from '@guildhall/contract'
+import { collect } from '#operations/answer.ts'
+import type { Via } from '#operations/bind.ts'
+import { errorBody, toApiError } from '#operations/errors.ts'
+import { actInWorkspace, authenticate } from '#transports/http/authenticate.ts'
 import type { Answer, Caller } from '../../../../test/support/caller.ts'
-import { actInWorkspace, authenticate } from '../../src/http/authenticate.ts'
-import { collect } from '../../src/operations/answer.ts'
-import type { Via } from '../../src/operations/bind.ts'
-import { errorBody, toApiError } from '../../src/operations/errors.ts'
 import type { House } from './house.ts'
 
 const answerBytes = 16 * 1024 * 1024

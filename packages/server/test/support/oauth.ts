@@ -1,5 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import pg from 'pg'
+import { insertRecord, updateGrantWorkspace } from '#access/oauth/store.ts'
+import { hashSecret, mintSecret } from '#platform/secrets.ts'
 import { makeFolder, removeFolder } from '../../../../stack/folder.ts'
 import { startIdentity } from '../../../../stack/identity.ts'
 import { type Browser, openBrowser, type Visit } from '../../../../test/support/browser.ts'
@@ -25,6 +27,8 @@ export interface Tokens {
 export interface OAuthHouse {
   house: House
   databaseUrl: string
+  /** Another process's worth of the same; whoever opens it closes it. */
+  openAnother(): Promise<House>
   /** Who registers apps. */
   owner: Person
   // biome-ignore lint/suspicious/noExplicitAny: tests look into rows whose shape they assert
@@ -36,19 +40,22 @@ export interface OAuthHouse {
 export async function openOAuthHouse(env: Record<string, string> = {}): Promise<OAuthHouse> {
   const dir = await makeFolder()
   const client = { clientId: 'guildhall', clientSecret: 'of-this-test' }
-  const identity = await startIdentity({ dir, ...client, redirectUri: `${publicUrl}/api/v1/auth/callback` })
+  const redirectUri = `${env['PUBLIC_URL'] ?? publicUrl}/api/v1/auth/callback`
+  const identity = await startIdentity({ dir, ...client, redirectUri })
   const databaseUrl = await createDatabase()
-  const house = await openHouse({
+  const settings = {
     DATABASE_URL: databaseUrl,
     PUBLIC_URL: publicUrl,
     AUTH_PROVIDERS: JSON.stringify([{ id: 'dev', name: 'Dev', issuer: identity.url, ...client }]),
     ...env,
-  })
+  }
+  const house = await openHouse(settings)
   const db = new pg.Client({ connectionString: databaseUrl })
   await db.connect()
   return {
     house,
     databaseUrl,
+    openAnother: () => openHouse(settings),
     owner: await house.newPerson(),
     query: async (text, values = []) => (await db.query(text, values)).rows,
     close: async () => {
@@ -138,3 +145,27 @@ export async function newTokens(
 }
 
 export const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
+
+/** An access token with the records that consent and exchange leave, for whoever signs in at no provider. */
+export async function grantToken(
+  house: House,
+  app: Pick<App, 'id'>,
+  { userId, workspaceId }: Pick<Person, 'userId' | 'workspaceId'>,
+): Promise<{ token: string; grantId: string }> {
+  const [token, grantId] = [mintSecret('oauthAccess'), randomUUID()]
+  const scope = 'read write'
+  const shared = { grant_id: grantId, client_id: app.id, user_id: userId }
+  await house.deps.database.transaction(async (tx) => {
+    const grant = JSON.stringify({ accountId: userId, clientId: app.id, openid: { scope } })
+    const given = { ...shared, model: 'Grant', id_hash: hashSecret(grantId), payload: grant }
+    await insertRecord(tx, given, 3600)
+    await updateGrantWorkspace(tx, grantId, workspaceId)
+    const issued = JSON.stringify({ accountId: userId, clientId: app.id, grantId, scope })
+    await insertRecord(
+      tx,
+      { ...shared, model: 'AccessToken', id_hash: hashSecret(token), payload: issued },
+      3600,
+    )
+  })
+  return { token, grantId }
+}

@@ -4,7 +4,7 @@ import ts from 'typescript'
 
 const source = join(import.meta.dirname, '../../src')
 
-/** Every name that a field of any options, wish or row has in the server's source, with what its type says it is. */
+/** Every name that a field of any options, input or row has in the server's source, with what its type says it is. */
 export function listOptionNames(): Map<string, string> {
   const names = new Map<string, string>()
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' })

@@ -34,10 +34,10 @@ export async function assertFor(
   house: Caller,
   person: Person,
   authenticator: Authenticator,
-  wish: Record<string, unknown>,
+  input: Record<string, unknown>,
   knobs?: Knobs,
 ): Promise<AuthenticationResponseJSON> {
-  const options = await house.call('POST', '/api/v1/passkeys/options', { token: person.token, body: wish })
+  const options = await house.call('POST', '/api/v1/passkeys/options', { token: person.token, body: input })
   if (!options.body.assertion) throw new Error(`no assertion asked for: ${options.status} ${options.text}`)
   return authenticator.assert(options.body.assertion, knobs)
 }

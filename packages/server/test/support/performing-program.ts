@@ -1,9 +1,9 @@
-import { closeDeps, openDeps } from '../../src/deps.ts'
-import { collect } from '../../src/operations/answer.ts'
-import type { Principal } from '../../src/operations/principal.ts'
-import { readConfig } from '../../src/platform/config.ts'
-import { createLogger } from '../../src/platform/logger.ts'
-import { createWork } from '../../src/work.ts'
+import { closeDeps, openDeps } from '#open-deps.ts'
+import { collect } from '#operations/answer.ts'
+import type { Principal } from '#operations/principal.ts'
+import { readConfig } from '#platform/config.ts'
+import { createLogger } from '#platform/logger.ts'
+import { createWork } from '#work.ts'
 
 /** A process like a worker's, with no server in it: performs what it is told, and says what came of it. */
 export interface Told {

@@ -4,11 +4,14 @@ import {
   asPerson,
   by,
   type Make,
+  newAsk,
   newConsent,
   newExecution,
   newPermission,
   newRun,
   newSkill,
+  newThread,
+  newTrace,
   type Stage,
 } from './writing-stage.ts'
 
@@ -36,6 +39,8 @@ const ofSkill = asPerson(async (stage, person) => {
 const ofExecution = asPerson(async (stage, person) => ({
   params: { executionId: await newExecution(stage, person) },
 }))
+const ofTrace = asPerson(async (stage, person) => ({ params: { id: await newTrace(stage, person) } }))
+const ofThread = asPerson(async (stage, person) => ({ params: { id: await newThread(stage, person) } }))
 const ofArtifact = asPerson(async (stage, person) => ({ params: { id: await newFile(stage, person) } }))
 
 async function newFile(stage: Stage, person: Person): Promise<string> {
@@ -50,6 +55,15 @@ const byKey = (make: (stage: Stage, person: Person, key: string) => Promise<obje
   })
 
 const cases: Record<string, Make> = {
+  getKey: asPerson(async ({ house }, person) => ({
+    params: { id: String((await house.newKey(person)).id) },
+  })),
+  getKeyTouched: asPerson(async ({ house }, person) => {
+    const { id, secret: key } = await house.newKey(person)
+    const body = { type: 'file', files: [{ path: 'notes.md', content: 'Touched.' }] }
+    await house.call('POST', '/api/v1/artifacts', { key, body })
+    return { params: { id: String(id) } }
+  }),
   getArtifact: ofArtifact,
   getArtifactContent: ofArtifact,
   getMarketplaceSkill: async () => ({ params: { slug: 'never-was' } }),
@@ -64,19 +78,57 @@ const cases: Record<string, Make> = {
     await newExecution(stage, person)
     return {}
   }),
+  listTraces: asPerson(async (stage, person) => {
+    await newTrace(stage, person)
+    return {}
+  }),
+  listThreads: ofThread,
+  getThread: ofThread,
+  listThreadMessages: ofThread,
+  listThreadRuns: ofThread,
+  listThreadNotifications: ofThread,
+  getThreadRun: asPerson(async (stage, person) => {
+    const id = await newThread(stage, person)
+    const { activeRunId } = await by(stage, person)('GET', `/threads/${id}`)
+    return { params: { id, runId: activeRunId } }
+  }),
+  getTrace: ofTrace,
+  getTraceEvents: ofTrace,
+  exportTrace: ofTrace,
+  listHandovers: ofTrace,
+  getTraceBrief: ofTrace,
   getAgent: asPerson(async (stage, person) => {
     await by(stage, person)('POST', '/agents', { slug: 'reader', name: stage.mark })
     return { params: { agentId: `${person.workspaceId}:reader` } }
+  }),
+  listAgentVersions: asPerson(async (stage, person) => {
+    await by(stage, person)('POST', '/agents', { slug: 'reader', name: stage.mark })
+    return { params: { agentId: 'reader' } }
   }),
   getWorkflow: asPerson(async (stage, person) => {
     await newRun(stage, person)
     return { params: { slug: 'asking' } }
   }),
+  listTraceReceipts: asPerson(async (stage, person) => {
+    const executionId = await newExecution(stage, person)
+    const { traceId } = await by(stage, person)('GET', `/executions/${executionId}/status`)
+    return { params: { id: traceId } }
+  }),
+  // Of two that were made apart no byte of the signature is the same; receipts.test.ts reads real ones.
+  getReceipt: asPerson(async () => ({ params: { id: 'receipt_never-was' } })),
+  getWorkflowRunDefinition: asPerson(async (stage, person) => ({
+    params: { runId: await newRun(stage, person) },
+  })),
   getWorkflowRun: asPerson(async (stage, person) => ({ params: { runId: await newRun(stage, person) } })),
   getAgentSelf: byKey(async () => ({})),
+  getApproval: asPerson(async (stage, person) => ({ params: { id: await newPermission(stage, person) } })),
   pollConsent: asPerson(async (stage, person) => {
     const { consent_id } = await newConsent(stage, person, ['agent:list'])
     return { params: { consentId: consent_id } }
+  }),
+  pollAsk: asPerson(async (stage, person) => {
+    const { key, askId } = await newAsk(stage, person)
+    return { key, params: { askId } }
   }),
   pollPermission: asPerson(async (stage, person) => ({
     params: { requestId: await newPermission(stage, person) },

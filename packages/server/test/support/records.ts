@@ -19,21 +19,46 @@ export async function listColumns(client: pg.Client): Promise<Column[]> {
   return rows
 }
 
-/** Every row of every table as text, by table, sorted; without the columns that are left out. */
-export async function dumpRows(
+/**
+ * Looks at every row of every table as text, by table, sorted; without the columns that are left out. A look costs what
+ * was written since the last one: of rows that stood there already the database only says which.
+ */
+export function watchRows(
   client: pg.Client,
   columns: readonly Column[],
   isLeftOut: (column: Column) => boolean = () => false,
-): Promise<Record<string, string[]>> {
+): () => Promise<Record<string, string[]>> {
   const tables = [...new Set(columns.map(({ table }) => table))]
+  // A row has another place or another writer as soon as it is written again.
   const selects = tables.map((table) => {
     const left = columns.filter((column) => column.table === table && isLeftOut(column))
     const names = left.map(({ name }) => `'${name}'`).join(', ')
-    return `select '${table}' as "table", (to_jsonb(t) - array[${names}]::text[])::text as row from ${table} t`
+    return `select '${table}' as "table", tableoid || ' ' || ctid || ' ' || xmin as version,
+              case when xmin::text::bigint >= $1 then (to_jsonb(t) - array[${names}]::text[])::text end as row
+            from ${table} t`
   })
-  const { rows } = await client.query<{ table: string; row: string }>(selects.join(' union all '))
-  const dump: Record<string, string[]> = Object.fromEntries(tables.map((table) => [table, []]))
-  for (const { table, row } of rows) dump[table]?.push(row)
-  for (const list of Object.values(dump)) list.sort()
-  return dump
+  let seen = new Map<string, string>()
+  let writtenSince = '0'
+  return async () => {
+    // Taken before the look: what is under way now is written since, and looked at again the next time.
+    const { rows: moments } = await client.query<{ first: string }>(
+      'select pg_snapshot_xmin(pg_current_snapshot())::text as first',
+    )
+    const { rows } = await client.query<{ table: string; version: string; row: string | null }>(
+      selects.join(' union all '),
+      [writtenSince],
+    )
+    const found = new Map<string, string>()
+    const dump: Record<string, string[]> = Object.fromEntries(tables.map((table) => [table, []]))
+    for (const { table, version, row } of rows) {
+      const text = row ?? seen.get(version)
+      if (text === undefined) throw new Error(`a row of ${table} that was not seen is taken for an old one`)
+      found.set(version, text)
+      dump[table]?.push(text)
+    }
+    for (const list of Object.values(dump)) list.sort()
+    seen = found
+    writtenSince = moments[0]?.first ?? '0'
+    return dump
+  }
 }

@@ -1,5 +1,6 @@
-import { PinnedDefinitions } from '../../src/runs/runs.ts'
-import { createToolbox } from '../../src/tools/tools.ts'
+import { createToolbox } from '#machinery/tools/tools.ts'
+import { PinnedDefinitions } from '#running/runs/runs.ts'
+import { agentRuns } from '#running/threads/threads.ts'
 import type { House } from './house.ts'
 
 /** What runs work with, as app.ts puts it together. */
@@ -9,5 +10,7 @@ export function runParts({ deps, bus }: House) {
     bus,
     toolbox: createToolbox(deps),
     definitions: new PinnedDefinitions(deps.database),
+    hear: () => {},
+    agentRuns: agentRuns({ ...deps, bus }),
   }
 }

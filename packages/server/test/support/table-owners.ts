@@ -1,4 +1,4 @@
-import type { Tables } from '../../src/platform/tables.ts'
+import type { Tables } from '#platform/tables.ts'
 
 /** The feature that alone writes a table, and through whose door the others read it. */
 export const ownerOf: Readonly<Record<keyof Tables, string>> = {
@@ -13,6 +13,7 @@ export const ownerOf: Readonly<Record<keyof Tables, string>> = {
   sign_in_codes: 'sessions',
   api_keys: 'keys',
   api_key_secrets: 'keys',
+  key_addresses: 'keys',
   activations: 'activation',
   code_misses: 'activation',
   idempotency_keys: 'idempotency',
@@ -20,6 +21,9 @@ export const ownerOf: Readonly<Record<keyof Tables, string>> = {
   grants: 'consent',
   passkeys: 'passkeys',
   passkey_challenges: 'passkeys',
+  passkey_invites: 'passkeys',
+  passkey_recovery_codes: 'passkeys',
+  passkey_resets: 'passkeys',
   oauth_clients: 'oauth',
   oauth_records: 'oauth',
   profiles: 'profile',
@@ -33,6 +37,15 @@ export const ownerOf: Readonly<Record<keyof Tables, string>> = {
   executions: 'executions',
   execution_events: 'executions',
   traces: 'traces',
+  receipts_due: 'receipts',
+  receipts: 'receipts',
+  lineages: 'traces',
+  trace_producers: 'traces',
+  trace_pieces: 'traces',
+  trace_turns: 'traces',
+  trace_usage: 'traces',
+  trace_marks: 'traces',
+  handovers: 'traces',
   provider_keys: 'models',
   credit_accounts: 'billing',
   ledger: 'billing',
@@ -44,10 +57,23 @@ export const ownerOf: Readonly<Record<keyof Tables, string>> = {
   catalog_categories: 'catalog',
   catalog_state: 'catalog',
   agents: 'agents',
+  agent_versions: 'agents',
   workflows: 'workflows',
   workflow_definitions: 'runs',
   workflow_runs: 'runs',
   workflow_steps: 'runs',
+  threads: 'threads',
+  thread_events: 'threads',
+  thread_outputs: 'threads',
+  thread_runs: 'threads',
+  thread_subscriptions: 'threads',
+  notifications: 'notifications',
+  notifications_due: 'notifications',
+  thread_notices_due: 'notifications',
+  push_subscriptions: 'push',
+  notification_settings: 'push',
+  push_words: 'push',
+  push_messages: 'push',
 }
 
 interface Exception {
@@ -62,6 +88,24 @@ const names = 'what is listed carries the name of its workspace, in the statemen
 
 /** Where a statement of one feature may name a table of another. */
 export const exceptions: readonly Exception[] = [
+  {
+    feature: 'threads',
+    tables: ['notifications'],
+    may: 'read',
+    because: 'a list of threads says how much of each nobody has seen, page by page',
+  },
+  {
+    feature: 'threads',
+    tables: ['approval_requests', 'executions'],
+    may: 'read',
+    because: 'which of ten thousand waits are over is one statement, once a second',
+  },
+  {
+    feature: 'notifications',
+    tables: ['threads'],
+    may: 'read',
+    because: 'what is listed is what the threads show that the reader may see, page by page',
+  },
   { feature: 'keys', tables: ['workspace_members', 'users'], may: 'read', because: membership },
   { feature: 'keys', tables: ['workspaces'], may: 'read', because: names },
   { feature: 'sessions', tables: ['workspace_members', 'users'], may: 'read', because: membership },
@@ -95,6 +139,12 @@ export const exceptions: readonly Exception[] = [
   },
   { feature: 'activity', tables: ['workspaces'], may: 'read', because: names },
   {
+    feature: 'notifications',
+    tables: ['executions'],
+    may: 'read',
+    because: 'which skills have ended that threads no longer wait for is one look, oldest first',
+  },
+  {
     feature: 'billing',
     tables: ['api_keys'],
     may: 'read',
@@ -103,10 +153,17 @@ export const exceptions: readonly Exception[] = [
   },
   {
     feature: 'approvals',
-    tables: ['activations', 'api_keys', 'workspaces', 'workspace_members'],
+    tables: ['activations', 'api_keys', 'users', 'workspaces', 'workspace_members'],
     may: 'read',
     because:
-      'the inbox is one page over requests and pairing codes, with who asks and where; what a member may decide',
+      'the inbox is one page over requests and pairing codes, with who asks and where, and who decided; what a member may decide',
+  },
+  {
+    feature: 'push',
+    tables: ['approval_requests', 'workspace_members', 'sessions'],
+    may: 'read',
+    because:
+      'who may decide what is asked, and is still signed in, is decided in the statement that takes a message',
   },
   {
     feature: 'artifacts',

@@ -35,6 +35,7 @@ export function findTableUses(fileName: string, text: string, tables: ReadonlySe
         for (const name of namesIn(node.arguments[0])) tell(node, name, writes)
       }
     }
+    for (const name of logTablesIn(node)) tell(node, name, true)
     const sqlText = textOf(node)
     if (sqlText !== undefined && statement.test(sqlText)) {
       const written = new Set([...sqlText.matchAll(writingWords)].map(([, name]) => name))
@@ -44,6 +45,20 @@ export function findTableUses(fileName: string, text: string, tables: ReadonlySe
   }
   visit(source)
   return found
+}
+
+/** Statements on a log are built from its description. */
+function logTablesIn(node: ts.Node): string[] {
+  if (!ts.isCallExpression(node) || node.expression.getText() !== 'createLog') return []
+  const [description] = node.arguments
+  if (!description || !ts.isObjectLiteralExpression(description)) return []
+  return description.properties.flatMap((property) =>
+    ts.isPropertyAssignment(property) &&
+    /^(table|counters)$/.test(property.name.getText()) &&
+    ts.isStringLiteralLike(property.initializer)
+      ? [property.initializer.text]
+      : [],
+  )
 }
 
 /** `'grants'`, `'grants as g'`, or a list of such. */

@@ -3,10 +3,13 @@ import { expect, inject } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
 import { createDatabase, type House, openHouse } from './house.ts'
 import { openIngress } from './ingress.ts'
-import { type Column, dumpRows, listColumns } from './records.ts'
+import { type Column, listColumns, watchRows } from './records.ts'
 import { models, operatorToken, type Stage, stageIn } from './writing-stage.ts'
 
-type Twin = Stage & { readonly client: pg.Client }
+interface Twin extends Stage {
+  readonly client: pg.Client
+  look(): Promise<Record<string, string[]>>
+}
 
 /** Two stages that begin with the same records, to see whether the same cases leave the same behind. */
 export interface Twins {
@@ -17,6 +20,8 @@ export interface Twins {
   readonly strangers: Person
   /** Rows that only one of them has, but for what is drawn by lot. */
   differences(): Promise<string[]>
+  /** The same as of the last look: all that happens on the stages is played between two looks. */
+  lastDifferences(): Promise<string[]>
   /** What follows an answer may be written a moment later. */
   expectNoneBut(before: readonly string[]): Promise<void>
   close(): Promise<void>
@@ -38,7 +43,8 @@ export async function openTwins(): Promise<Twins> {
     const databaseUrl = await createDatabase(new URL(base).pathname.slice(1))
     const client = new pg.Client({ connectionString: databaseUrl })
     await client.connect()
-    return { ...stageIn(await open(databaseUrl, redis), 'case'), client }
+    const look = watchRows(client, await listColumns(client), isDrawn)
+    return { ...stageIn(await open(databaseUrl, redis), 'case'), client, look }
   }
   const base = await createDatabase()
   const beginning = await open(base)
@@ -46,20 +52,29 @@ export async function openTwins(): Promise<Twins> {
   await beginning.close()
   const [first, second] = [await openStage(base, '1'), await openStage(base, '2')]
   const columns = await listColumns(first.client)
-  const known = new Set(JSON.stringify(await dumpRows(first.client, columns)).match(uuids))
-  const recordsOf = async ({ client }: Twin): Promise<string[]> => {
-    const dump = await dumpRows(client, columns, isDrawn)
-    return Object.entries(dump).flatMap(([table, rows]) =>
-      rows.map((row) => `${table} ${withoutLots(row, known)}`),
-    )
+  const known = new Set(JSON.stringify(await watchRows(first.client, columns)()).match(uuids))
+  // Most rows were there the last time too, and looking through a text costs more than finding it.
+  const cleaned = new Map<string, string>()
+  const clean = (table: string, row: string): string => {
+    const key = `${table} ${row}`
+    const text = cleaned.get(key) ?? `${table} ${withoutLots(row, known)}`
+    cleaned.set(key, text)
+    return text
   }
+  const recordsOf = async ({ look }: Twin): Promise<string[]> => {
+    const dump = await look()
+    return Object.entries(dump).flatMap(([table, rows]) => rows.map((row) => clean(table, row)))
+  }
+  let last: string[] | undefined
   const differences = async (): Promise<string[]> => {
     const more = new Map<string, number>()
-    for (const row of await recordsOf(first)) more.set(row, (more.get(row) ?? 0) - 1)
-    for (const row of await recordsOf(second)) more.set(row, (more.get(row) ?? 0) + 1)
-    return [...more]
+    const [those, these] = await Promise.all([recordsOf(first), recordsOf(second)])
+    for (const row of those) more.set(row, (more.get(row) ?? 0) - 1)
+    for (const row of these) more.set(row, (more.get(row) ?? 0) + 1)
+    last = [...more]
       .flatMap(([row, count]) => Array(Math.abs(count)).fill(`${count < 0 ? '-' : '+'} ${row}`))
       .sort((a, b) => Number(a.startsWith('+')) - Number(b.startsWith('+')))
+    return last
   }
   return {
     first,
@@ -67,6 +82,7 @@ export async function openTwins(): Promise<Twins> {
     columns,
     strangers,
     differences,
+    lastDifferences: async () => last ?? differences(),
     expectNoneBut: async (before) => {
       const added = async () => (await differences()).filter((row) => !before.includes(row))
       await expect.poll(added, { timeout: 2000, interval: 100 }).toEqual([])
@@ -90,6 +106,8 @@ const isDrawn = ({ table, name, type }: Column) =>
   [
     'api_keys.hint',
     'activations.user_code',
+    'activations.match_number',
+    'activations.match_choices',
     'approval_requests.link_code',
     'oauth_clients.id',
     'passkeys.id',
@@ -102,6 +120,7 @@ export function withoutLots(text: string, known: ReadonlySet<string> = new Set()
   return text
     .replace(uuids, (uuid) => (known.has(uuid) ? uuid : '<uuid>'))
     .replace(/\b[A-HJ-NP-Z2-9]{4}-[A-HJ-NP-Z2-9]{4}\b/g, '<code>')
+    .replace(/"match":"\d\d"/g, '"match":"<drawn>"')
     .replace(/app_[A-Za-z0-9]{20}|workflow_[0-9a-f]{40}/g, '<id>')
     .replace(/"(?:resource_)?id": "[A-Za-z0-9_-]{22}"/g, '<id>')
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')

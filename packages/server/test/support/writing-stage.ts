@@ -1,8 +1,8 @@
 import type { Route } from '@guildhall/contract'
+import { requestBudget } from '#access/approvals/approvals.ts'
+import { RunWriter } from '#running/runs/run-writer.ts'
 import type { Answer, Caller, Person } from '../../../../test/support/caller.ts'
 import { definitionOf } from '../../../../test/support/workflows.ts'
-import { requestBudget } from '../../src/approvals/approvals.ts'
-import { RunWriter } from '../../src/runs/run-writer.ts'
 import type { House } from './house.ts'
 
 /** A request that has an effect: what stands in its path, its body, who makes it. */
@@ -42,6 +42,7 @@ export const models = [
     apiKey: 'k',
     inputPricePerMillion: 1,
     outputPricePerMillion: 1,
+    default: true,
   },
 ]
 
@@ -106,6 +107,21 @@ export async function newExecution(stage: Stage, person: Person): Promise<string
   return (await by(stage, person)('POST', '/executions', { skill_slug: 'writer', input: stage.mark })).id
 }
 
+export async function newTrace(stage: Stage, person: Person): Promise<string> {
+  const executionId = await newExecution(stage, person)
+  return (await by(stage, person)('GET', `/executions/${executionId}/status`)).traceId
+}
+
+/** With a message in it, which nobody answers here. */
+export async function newThread(stage: Stage, person: Person): Promise<string> {
+  const { threadId } = await by(stage, person)('POST', '/agents/assistant/send-message', {
+    resourceId: person.workspaceId,
+    threadId: 'case',
+    message: stage.mark,
+  })
+  return threadId
+}
+
 export async function newRun(stage: Stage, person: Person): Promise<string> {
   const call = by(stage, person)
   await call('POST', '/workflows/asking/install', { definition: askingOf(stage) })
@@ -167,6 +183,20 @@ export async function newPermission(stage: Stage, person: Person): Promise<strin
   await activate(stage, person, secret)
   return (await did(stage.house.call('POST', '/api/v1/agents/request-permission', { key: secret, body })))
     .request_id
+}
+
+export const askOf = (stage: Stage) => ({
+  question: stage.mark,
+  action: actionOf(stage),
+  choices: [{ id: 'yes', label: stage.mark, kind: 'answer' }],
+  schema: { type: 'object', properties: { any: {} } },
+  expires_in: 600,
+})
+
+export async function newAsk(stage: Stage, person: Person): Promise<{ key: string; askId: string }> {
+  const { secret: key } = await stage.house.newKey(person, { scopes: ['agent:list'] })
+  const { ask_id } = await did(stage.house.call('POST', '/api/v1/agents/ask', { key, body: askOf(stage) }))
+  return { key, askId: ask_id }
 }
 
 export async function activate(stage: Stage, person: Person, key: string): Promise<void> {

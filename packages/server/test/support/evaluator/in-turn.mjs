@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { evaluate } from '../../../src/tools/evaluator/language.mjs'
+import { evaluate } from '../../../src/machinery/tools/evaluator/language.mjs'
 
 /* What the evaluator must never do: one evaluation after the other in the same process, to try the second wall alone. */
 const answers = []

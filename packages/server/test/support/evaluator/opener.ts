@@ -1,4 +1,4 @@
-import { openEvaluators } from '../../../src/tools/evaluators.ts'
+import { openEvaluators } from '#machinery/tools/evaluators.ts'
 
 /* A process that evaluates and is then killed from outside: it has spares, and one at work. */
 const evaluators = openEvaluators(60_000)

@@ -1,0 +1,197 @@
+import { Type } from 'typebox'
+import { longPollMaxSeconds } from './limits.ts'
+import { defineRoutes } from './route.ts'
+import { IdParam, Limit, Nullable, Success } from './shapes.ts'
+import {
+  ChatRun,
+  ChatRunId,
+  OnNotification,
+  Thread,
+  ThreadId,
+  ThreadMessage,
+  ThreadVisibility,
+} from './thread-records.ts'
+
+const shared = { tag: 'threads', audience: 'credential', scopes: ['agent:message'] } as const
+const threadChanges = {
+  title: Type.Optional(Type.String({ maxLength: 200 })),
+  visibility: Type.Optional(ThreadVisibility),
+  onNotification: Type.Optional(OnNotification),
+}
+
+export const threadRoutes = defineRoutes({
+  createThread: {
+    ...shared,
+    method: 'POST',
+    path: '/api/v1/threads',
+    summary: 'Open a thread with an agent',
+    description:
+      'Not needed before writing: the first message makes its thread. Without an agent it is with the primary one. 409 when the id is taken; only a person in the app can open a private one.',
+    resource: 'threads',
+    verb: 'create',
+    limits: ['rest'],
+    creates: true,
+    optionalBody: true,
+    body: Type.Object({
+      agentId: Type.Optional(Type.String({ maxLength: 200 })),
+      threadId: Type.Optional(ThreadId),
+      ...threadChanges,
+    }),
+    responses: { 201: Thread },
+    errors: ['INVALID_INPUT', 'FORBIDDEN', 'NOT_FOUND', 'CONFLICT'],
+    example: { body: { agentId: 'assistant', title: 'Quarterly numbers' } },
+  },
+  listThreads: {
+    ...shared,
+    method: 'GET',
+    path: '/api/v1/threads',
+    summary: 'The threads of this workspace, the latest active first',
+    description: "Private ones are listed for their owner's sessions alone. Go on with nextCursor.",
+    resource: 'threads',
+    verb: 'list',
+    page: 'cursor',
+    limits: ['rest'],
+    query: Type.Object({
+      agentId: Type.Optional(Type.String({ maxLength: 200 })),
+      limit: Limit(200),
+      cursor: Type.Optional(Type.String({ maxLength: 1000 })),
+    }),
+    responses: {
+      200: Type.Object({ items: Type.Array(Thread), nextCursor: Nullable(Type.String()) }),
+    },
+    errors: ['INVALID_INPUT'],
+  },
+  getThread: {
+    ...shared,
+    method: 'GET',
+    path: '/api/v1/threads/:id',
+    summary: 'One thread',
+    description: '404 also for a private one of somebody else.',
+    resource: 'threads',
+    verb: 'get',
+    limits: ['rest'],
+    params: IdParam,
+    responses: { 200: Thread },
+    errors: ['NOT_FOUND'],
+  },
+  updateThread: {
+    ...shared,
+    method: 'PATCH',
+    path: '/api/v1/threads/:id',
+    summary: 'Change what a thread is called and who sees it',
+    description:
+      'What is left out stays. ThreadVisibility is for the person who owns it, in the app; a private thread has no trace, and the one it had is deleted.',
+    resource: 'threads',
+    verb: 'update',
+    limits: ['rest'],
+    params: IdParam,
+    body: Type.Object(threadChanges),
+    responses: { 200: Thread },
+    errors: ['INVALID_INPUT', 'FORBIDDEN', 'NOT_FOUND'],
+    example: { body: { title: 'Quarterly numbers' } },
+  },
+  deleteThread: {
+    ...shared,
+    method: 'DELETE',
+    path: '/api/v1/threads/:id',
+    summary: 'Delete a thread and all that was said in it',
+    description: 'What runs in it stops, what that used is charged, and streams of it end.',
+    resource: 'threads',
+    verb: 'delete',
+    limits: ['rest'],
+    params: IdParam,
+    responses: { 200: Success },
+    errors: ['NOT_FOUND'],
+  },
+  listThreadMessages: {
+    ...shared,
+    method: 'GET',
+    path: '/api/v1/threads/:id/messages',
+    summary: 'What was said in a thread, in order',
+    description:
+      'Go on with afterSeq=<sequence of the last item>. With `wait` it answers as soon as there is a message after that, or after so many seconds with none.',
+    resource: 'threads',
+    verb: 'messages',
+    page: 'cursor',
+    limits: ['rest'],
+    params: IdParam,
+    query: Type.Object({
+      afterSeq: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_147_483_647 })),
+      limit: Limit(200),
+      wait: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: longPollMaxSeconds,
+          description: 'Seconds to wait for a message',
+        }),
+      ),
+      cursor: Type.Optional(Type.String({ maxLength: 20, description: 'As afterSeq' })),
+    }),
+    responses: {
+      200: Type.Object({
+        items: Type.Array(ThreadMessage),
+        lastSequence: Type.Integer({ description: 'How far the log reaches' }),
+        nextCursor: Nullable(Type.String()),
+      }),
+    },
+    errors: ['INVALID_INPUT', 'NOT_FOUND'],
+  },
+  listThreadRuns: {
+    ...shared,
+    method: 'GET',
+    path: '/api/v1/threads/:id/runs',
+    summary: 'The runs of a thread, newest first',
+    description: 'A run answers one message and those that were delivered to it.',
+    resource: 'threads',
+    verb: 'runs',
+    page: 'cursor',
+    limits: ['rest'],
+    params: IdParam,
+    query: Type.Object({ limit: Limit(200), cursor: Type.Optional(Type.String({ maxLength: 1000 })) }),
+    responses: { 200: Type.Object({ items: Type.Array(ChatRun), nextCursor: Nullable(Type.String()) }) },
+    errors: ['INVALID_INPUT', 'NOT_FOUND'],
+  },
+  getThreadRun: {
+    ...shared,
+    method: 'GET',
+    path: '/api/v1/threads/:id/runs/:runId',
+    summary: 'One run of a thread',
+    description: 'Says what it waits for, if it does.',
+    resource: 'threads',
+    verb: 'run',
+    limits: ['rest'],
+    params: Type.Object({ id: Type.String(), runId: Type.String() }),
+    responses: { 200: ChatRun },
+    errors: ['NOT_FOUND'],
+  },
+  interruptThread: {
+    tag: 'threads',
+    audience: 'credential',
+    scopesBeyondOwn: ['agent:message'],
+    method: 'POST',
+    path: '/api/v1/threads/:id/interrupt',
+    summary: 'Stop the active run of a thread, or one that waits its turn',
+    description:
+      'Closing a stream stops nothing; this does. The next run in line starts. A key needs no scope for a run that it has started itself. `success` is false when there was nothing to stop.',
+    resource: 'threads',
+    verb: 'interrupt',
+    limits: ['rest'],
+    params: IdParam,
+    optionalBody: true,
+    body: Type.Object({ runId: Type.Optional(Type.String({ maxLength: 100 })) }),
+    responses: {
+      200: Type.Object({
+        success: Type.Boolean(),
+        runId: Nullable(ChatRunId),
+        status: Nullable(Type.String({ description: 'How that run stands now' })),
+      }),
+    },
+    errors: ['NOT_FOUND'],
+    example: {
+      body: { runId: 'chat_0198c1f2-7c00-7000-8000-0000000000bb' },
+      answers: {
+        200: { success: true, runId: 'chat_0198c1f2-7c00-7000-8000-0000000000bb', status: 'failed' },
+      },
+    },
+  },
+})

@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import { noteDecider } from '#access/activation/activation.ts'
+import type { Actor, Doer } from '#operations/actor.ts'
+import { ApiError } from '#operations/errors.ts'
+import type { Tx } from '#platform/database.ts'
+import type { Decision, ForwardedKind } from './kinds.ts'
+import * as store from './store.ts'
+
+/** A step of a run that waits for a person. */
+export interface Question {
+  readonly workflowId: string
+  readonly stepId: string
+  readonly index: number
+  /** Unlike that of any other question of the run. */
+  readonly key: string
+  readonly payload: unknown
+}
+
+interface AskingRun {
+  readonly runId: string
+  readonly workspaceId: string
+  readonly userId: string
+  readonly apiKeyId: number | null
+}
+
+/**
+ * Puts the questions of a suspended run into the inbox of everybody in its workspace; those that are there already stay,
+ * and one that was closed by an answer that was taken back is open again. Hold the run's row, so that it is not canceled
+ * meanwhile. Gives the ids of those that are new or open again.
+ */
+export async function recordQuestions(
+  tx: Tx,
+  { runId, workspaceId, userId, apiKeyId }: AskingRun,
+  questions: readonly Question[],
+): Promise<string[]> {
+  const rows = questions.map((question) => ({
+    id: questionId(runId, question.key),
+    kind: 'workflow' as const,
+    key_id: apiKeyId,
+    user_id: userId,
+    workspace_id: workspaceId,
+    subject: runId,
+    question: JSON.stringify(question),
+  }))
+  if (rows.length === 0) return []
+  const added = await store.insertRequests(tx, rows)
+  const others = rows.map(({ id }) => id).filter((id) => !added.includes(id))
+  return others.length === 0 ? added : [...added, ...(await store.updateReopened(tx, others))]
+}
+
+/** A question that was answered, in the transaction that takes the answer. */
+export async function closeQuestion(tx: Tx, by: Doer, runId: string, key: string, answer: unknown) {
+  const status = isRefusal(answer) ? 'denied' : 'granted'
+  const decider = await noteDecider(tx, by)
+  const note = { status, ...decider, decided_by_key: by.apiKeyId, decided_passkey: null } as const
+  const closed = await store.claimDecision(tx, questionId(runId, key), note)
+  return { ids: closed ? [closed.id] : [], status } as const
+}
+
+/** What a run asked and does not ask any more. Gives the ids. */
+export async function dropQuestions(
+  tx: Tx,
+  runId: string,
+  kept: readonly Pick<Question, 'key'>[] = [],
+): Promise<string[]> {
+  return store.updateWithdrawn(
+    tx,
+    'workflow',
+    runId,
+    kept.map(({ key }) => questionId(runId, key)),
+  )
+}
+
+export function questionId(runId: string, key: string): string {
+  return `workflow_${createHash('sha256').update(`${runId}:${key}`).digest('hex').slice(0, 40)}`
+}
+
+interface Answered {
+  readonly workspaceId: string
+  readonly runId: string
+  /** Of the question; whatever else the run asks meanwhile stays open. */
+  readonly key: string
+  readonly data: unknown
+  readonly by: Actor
+  readonly keep: ((tx: Tx, answerId: string) => Promise<void>) | undefined
+}
+
+/** A step of a workflow. `answer` lets the run go on with what was said; it closes the question and tells who answered. */
+export function workflowKind(answer: (answered: Answered) => Promise<void>): ForwardedKind {
+  return {
+    decidedBy: 'members',
+    decidedOn: 'inbox',
+    describe: ({ subject, question }) => {
+      const { workflowId, stepId, index, payload } = question as Question
+      return { workflow: { runId: subject ?? '', workflowId, stepId, index, payload } }
+    },
+    forward: async (by, { subject, workspace_id: workspaceId, question }, decision, note) => {
+      const { key, payload } = question as Question
+      const keep = note && ((tx: Tx, answerId: string) => note(tx, {}, answerId))
+      await answer({ workspaceId, runId: subject ?? '', key, data: answerOf(payload, decision), by, keep })
+    },
+  }
+}
+
+/** A step that asks for leave is told no, which is data to it; one that asks anything else needs an answer. */
+function answerOf(payload: unknown, decision: Decision): unknown {
+  if (decision.status === 'granted') {
+    const { resumeData } = decision.choice
+    return resumeData === undefined && asksForLeave(payload) ? { approved: true } : resumeData
+  }
+  if (!asksForLeave(payload)) {
+    const message = 'This step asks a question: approve it with resumeData, or cancel the run'
+    throw new ApiError('INVALID_INPUT', { message })
+  }
+  return { approved: false, ...(decision.reason !== null && { note: decision.reason }) }
+}
+
+function asksForLeave(payload: unknown): boolean {
+  return typeof payload === 'object' && payload !== null && 'kind' in payload && payload.kind === 'approval'
+}
+
+function isRefusal(answer: unknown): boolean {
+  return typeof answer === 'object' && answer !== null && 'approved' in answer && answer.approved === false
+}

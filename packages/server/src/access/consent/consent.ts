@@ -1,0 +1,64 @@
+import { fullAccess, type GrantMode, missingScopes } from '@guildhall/contract'
+import { type Asked, ask, refuseLarge } from '#access/approvals/approvals.ts'
+import { lockKeyScopes, requireKnownScopes } from '#access/keys/keys.ts'
+import { ApiError } from '#operations/errors.ts'
+import type { Principal } from '#operations/principal.ts'
+import type { Deps } from '#platform/deps.ts'
+import * as store from './store.ts'
+
+export { createGrants } from './grants.ts'
+export { grantAtPairing, scopeKinds } from './scope-kinds.ts'
+export { deleteLiveGrants as endGrantsOfKey } from './store.ts'
+export type { TouchReaders } from './touched.ts'
+
+const scopesByDefault = ['profile:read', 'agent:list']
+
+export type Answered = { outcome: 'held'; scopes: string[] } | Asked
+
+/** Declares the scopes a key needs. A key with full access is always asked about: this is how it is narrowed. */
+export async function connect(
+  deps: Deps,
+  key: Principal,
+  requested: readonly string[] | undefined,
+): Promise<Answered> {
+  const scopes = [...new Set(requested?.length ? requested : scopesByDefault)].sort()
+  requireKnownScopes(scopes)
+  return deps.database.transaction(async (tx) => {
+    const own = await lockKeyScopes(tx, key.credentialId)
+    const covered =
+      own.activated && !own.scopes.includes(fullAccess) && missingScopes(own.scopes, scopes).length === 0
+    if (covered) return { outcome: 'held', scopes: own.scopes }
+    return ask(tx, key, { kind: 'consent', scopes, mode: null, reason: null, action: null })
+  })
+}
+
+export interface PermissionRequest {
+  scope: string
+  mode: GrantMode
+  reason: string
+  action: { args?: unknown } | undefined
+}
+
+/** Asks for one more scope. A one_time grant that waits to be used does not count as held: it may be meant for else. */
+export async function requestPermission(
+  deps: Deps,
+  key: Principal,
+  request: PermissionRequest,
+): Promise<Answered> {
+  requireKnownScopes([request.scope])
+  refuseLarge(request.action?.args, 'action.args')
+  return deps.database.transaction(async (tx) => {
+    const own = await lockKeyScopes(tx, key.credentialId)
+    if (!own.activated) {
+      throw new ApiError('ACTIVATION_REQUIRED', { details: { activation_url: '/api/v1/agents/connect' } })
+    }
+    const inSession = await store.listLiveGrants(tx, key.credentialId)
+    const held = [
+      ...own.scopes,
+      ...inSession.filter(({ mode }) => mode === 'session').map(({ scope }) => scope),
+    ]
+    if (missingScopes(held, [request.scope]).length === 0) return { outcome: 'held', scopes: own.scopes }
+    const { scope, mode, reason, action } = request
+    return ask(tx, key, { kind: 'permission', scopes: [scope], mode, reason, action: action ?? null })
+  })
+}

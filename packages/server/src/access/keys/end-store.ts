@@ -1,0 +1,58 @@
+import { now, secondsAgo } from '#platform/clock.ts'
+import type { Db, Tx } from '#platform/database.ts'
+import { exists } from './store.ts'
+
+/** Undefined when there was nothing to revoke. The secrets go: a revoked key cannot come back. */
+export async function claimRevocation(
+  tx: Tx,
+  key: { id: number; userId?: string },
+  because: 'revoked' | 'leak_reported',
+) {
+  let revocation = tx
+    .updateTable('api_keys')
+    .set({ revoked_at: now, revoked_because: because })
+    .where('id', '=', key.id)
+    .where(exists)
+  if (key.userId !== undefined) revocation = revocation.where('user_id', '=', key.userId)
+  const revoked = await revocation.returning(['id', 'label', 'user_id', 'workspace_id']).executeTakeFirst()
+  if (revoked) await tx.deleteFrom('api_key_secrets').where('key_id', '=', key.id).execute()
+  return revoked
+}
+
+/** Of these, the ones that are this person's and exist or were revoked, held still and in one order. */
+export async function lockOwn(tx: Tx, userId: string, ids: readonly number[]) {
+  return tx
+    .selectFrom('api_keys')
+    .select(['id', 'revoked_at'])
+    .where('user_id', '=', userId)
+    .where('id', 'in', ids)
+    .where((e) => e.or([exists, e('revoked_at', 'is not', null)]))
+    .orderBy('id')
+    .forUpdate()
+    .execute()
+}
+
+/** Those that nobody has used for so long. Held still, so that one which is used in this moment is not among them. */
+export async function lockQuiet(tx: Tx, userId: string, forSeconds: number, limit: number) {
+  return tx
+    .selectFrom('api_keys')
+    .select(['id', 'revoked_at'])
+    .where('user_id', '=', userId)
+    .where(exists)
+    .where((e) => e(e.fn.coalesce('last_used_at', 'created_at'), '<', secondsAgo(forSeconds)))
+    .orderBy('id')
+    .limit(limit)
+    .forUpdate()
+    .execute()
+}
+
+/** One that this person has had revoked, or somebody who found it. */
+export async function findRevoked(db: Db, key: { id: number; userId: string }) {
+  return db
+    .selectFrom('api_keys')
+    .select('id')
+    .where('id', '=', key.id)
+    .where('user_id', '=', key.userId)
+    .where('revoked_at', 'is not', null)
+    .executeTakeFirst()
+}

@@ -1,0 +1,3 @@
+export { OAuthCheck } from './check.ts'
+export { authorizationServer } from './endpoints.ts'
+export { findLiveGrants } from './store.ts'

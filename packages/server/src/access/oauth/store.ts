@@ -1,0 +1,229 @@
+import { type SqlBool, sql } from 'kysely'
+import { now, secondsFromNow } from '#platform/clock.ts'
+import type { Database, Db, HotStatement, Tx } from '#platform/database.ts'
+import type { Mode } from '#platform/tables.ts'
+
+export const grantModel = 'Grant'
+
+export interface NewRecord {
+  model: string
+  id_hash: Buffer
+  payload: string
+  grant_id: string | null
+  client_id: string | null
+  user_id: string | null
+}
+
+/** Replaces what the same id held before. */
+export async function insertRecord(db: Db, record: NewRecord, lifetimeSeconds: number): Promise<void> {
+  const expires_at = secondsFromNow(lifetimeSeconds) as never
+  await db
+    .insertInto('oauth_records')
+    .values({ ...record, workspace_id: null, expires_at })
+    .onConflict((conflict) =>
+      conflict.columns(['model', 'id_hash']).doUpdateSet({ payload: record.payload, expires_at }),
+    )
+    .execute()
+}
+
+export async function findRecord(db: Db, model: string, idHash: Buffer) {
+  return db
+    .selectFrom('oauth_records')
+    .select([
+      'payload',
+      'grant_id',
+      sql<boolean>`consumed_at is not null`.as('consumed'),
+      sql<number>`ceil(extract(epoch from expires_at - guild_now()))::float8`.as('remaining_seconds'),
+    ])
+    .where('model', '=', model)
+    .where('id_hash', '=', idHash)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+}
+
+/** The first to use it gets the row. It stays for a while, so that a second use is known for one. */
+export async function claimRecord(db: Db, model: string, idHash: Buffer, keptSeconds: number) {
+  return db
+    .updateTable('oauth_records')
+    .set({
+      consumed_at: now,
+      expires_at: sql<string>`greatest(expires_at, ${secondsFromNow(keptSeconds)})`,
+    })
+    .where('model', '=', model)
+    .where('id_hash', '=', idHash)
+    .where('consumed_at', 'is', null)
+    .where('expires_at', '>', now)
+    .returning('id')
+    .executeTakeFirst()
+}
+
+export async function deleteRecord(db: Db, model: string, idHash: Buffer): Promise<void> {
+  await db.deleteFrom('oauth_records').where('model', '=', model).where('id_hash', '=', idHash).execute()
+}
+
+const grantMaxSeconds = 180 * 24 * 3600
+const grantsShown = 200
+
+export async function listGrants(db: Db, userId: string) {
+  return db
+    .selectFrom('oauth_records')
+    .innerJoin('oauth_clients', 'oauth_clients.id', 'oauth_records.client_id')
+    .innerJoin('workspaces', 'workspaces.id', 'oauth_records.workspace_id')
+    .select([
+      'oauth_records.id',
+      'oauth_records.client_id',
+      // What an app calls itself now is not what its person allowed.
+      sql<string>`coalesce(oauth_records.payload->>'shownAs', oauth_clients.name)`.as('name'),
+      sql<string>`coalesce(oauth_records.payload->'openid'->>'scope', '')`.as('scope'),
+      'oauth_records.workspace_id',
+      'workspaces.name as workspace_name',
+      'oauth_records.created_at',
+      'oauth_records.last_used_at',
+      'oauth_records.expires_at',
+    ])
+    .where('oauth_records.model', '=', grantModel)
+    .where('oauth_records.user_id', '=', userId)
+    .where('oauth_records.expires_at', '>', now)
+    .orderBy('oauth_records.id', 'desc')
+    .limit(grantsShown)
+    .$narrowType<{ client_id: string; workspace_id: string }>()
+    .execute()
+}
+
+/** What the library calls a grant of this person's. */
+export async function findGrantId(db: Db, userId: string, id: number): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('oauth_records')
+    .select('grant_id')
+    .where('model', '=', grantModel)
+    .where('user_id', '=', userId)
+    .where('id', '=', id)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  return row?.grant_id ?? undefined
+}
+
+export async function updateGrantWorkspace(
+  tx: Tx,
+  grantId: string,
+  workspaceId: string,
+  shownAs?: string,
+): Promise<void> {
+  await tx
+    .updateTable('oauth_records')
+    .set({
+      workspace_id: workspaceId,
+      ...(shownAs !== undefined && { payload: sql`payload || ${JSON.stringify({ shownAs })}::jsonb` }),
+    })
+    .where('model', '=', grantModel)
+    .where('grant_id', '=', grantId)
+    .execute()
+}
+
+/** A grant lives as long as the newest of its tokens, but not for ever: then the person is asked anew. */
+export async function updateGrantExpiry(db: Db, grantId: string, lifetimeSeconds: number): Promise<void> {
+  await db
+    .updateTable('oauth_records')
+    .set({
+      expires_at: sql<string>`least(greatest(expires_at, ${secondsFromNow(lifetimeSeconds)}),
+        created_at + interval '1 second' * ${grantMaxSeconds})`,
+    })
+    .where('model', '=', grantModel)
+    .where('grant_id', '=', grantId)
+    .execute()
+}
+
+/** At most one write a minute and grant, whichever processes see it. */
+export async function touchGrant(db: Db, grantRow: number): Promise<void> {
+  await db
+    .updateTable('oauth_records')
+    .set({ last_used_at: now })
+    .where('id', '=', grantRow)
+    .where(sql<SqlBool>`coalesce(last_used_at < guild_now() - interval '1 minute', true)`)
+    .execute()
+}
+
+/** Whoever ends a grant first gets its row; its codes and tokens go with it. */
+export async function claimGrantEnd(tx: Tx, grantId: string) {
+  const grant = await tx
+    .deleteFrom('oauth_records')
+    .where('model', '=', grantModel)
+    .where('grant_id', '=', grantId)
+    .returning(['id', 'client_id', 'user_id', 'workspace_id'])
+    .executeTakeFirst()
+  if (grant) await tx.deleteFrom('oauth_records').where('grant_id', '=', grantId).execute()
+  return grant
+}
+
+export interface AuthenticatedToken {
+  grantRow: number
+  clientId: string
+  userId: string
+  workspaceId: string
+  mode: Mode
+  scope: string
+  /** Whom it is for, as it was asked for; null for one that is older than that. */
+  audience: string | null
+  endsInMs: number
+  touchDue: boolean
+}
+
+/**
+ * Read by every request with a cold token. The joins make it stop with its grant, which a revocation removes even
+ * when a token is being written at that moment, and with the person's membership.
+ */
+export const findByTokenStatement: HotStatement = {
+  name: 'find-oauth-token-2',
+  text: `select g.id as "grantRow", t.client_id as "clientId", u.id as "userId",
+           g.workspace_id as "workspaceId", u.mode, coalesce(t.payload->>'scope', '') as scope,
+           t.payload->>'aud' as audience,
+           extract(epoch from t.expires_at - guild_now())::float8 * 1000 as "endsInMs",
+           coalesce(g.last_used_at < guild_now() - interval '1 minute', true) as "touchDue"
+         from oauth_records t
+           join oauth_records g on g.grant_id = t.grant_id and g.model = 'Grant' and g.expires_at > guild_now()
+           join users u on u.id = t.user_id
+           join workspace_members m on m.workspace_id = g.workspace_id and m.user_id = t.user_id
+         where t.model = 'AccessToken' and t.id_hash = $1 and t.expires_at > guild_now()`,
+}
+
+export interface LoadedGrant
+  extends Omit<AuthenticatedToken, 'scope' | 'audience' | 'endsInMs' | 'touchDue'> {
+  /** Of each of its tokens that are good now. */
+  scopes: string[]
+}
+
+/** For whoever acts for an app without having its token. Which token it was is not known, so all that are good count. */
+export const findByGrantStatement: HotStatement = {
+  name: 'find-oauth-grant',
+  text: `select g.id as "grantRow", g.client_id as "clientId", u.id as "userId", g.workspace_id as "workspaceId", u.mode,
+           array_agg(coalesce(t.payload->>'scope', '')) as scopes
+         from oauth_records g
+           join oauth_records t on t.grant_id = g.grant_id and t.model = 'AccessToken' and t.expires_at > guild_now()
+           join users u on u.id = g.user_id
+           join workspace_members m on m.workspace_id = g.workspace_id and m.user_id = g.user_id
+         where g.id = $1 and g.model = 'Grant' and g.expires_at > guild_now()
+         group by g.id, g.client_id, u.id, g.workspace_id, u.mode`,
+}
+
+const findLiveStatement: HotStatement = {
+  name: 'find-live-grants',
+  text: `select g.id as "credentialId", g.workspace_id as "workspaceId"
+    from oauth_records g
+      join workspace_members m on m.workspace_id = g.workspace_id and m.user_id = g.user_id
+    where g.id = any($1::bigint[]) and g.model = 'Grant' and g.expires_at > guild_now()
+      and exists (select 1 from oauth_records t
+        where t.grant_id = g.grant_id and t.model = 'AccessToken' and t.expires_at > guild_now())`,
+}
+
+/** Which of these grants have a token that is good, for a person who is a member there. */
+export async function findLiveGrants(
+  database: Database,
+  asked: readonly { credentialId: number; workspaceId: string }[],
+): Promise<{ credentialId: number; workspaceId: string }[]> {
+  return database.hot(findLiveStatement, [asked.map(({ credentialId }) => credentialId)])
+}
+
+export async function deleteEndedRecords(db: Db): Promise<number> {
+  const ended = db.deleteFrom('oauth_records').where('expires_at', '<=', now)
+  return Number((await ended.executeTakeFirst()).numDeletedRows)
+}

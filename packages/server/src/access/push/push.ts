@@ -1,0 +1,1 @@
+export { PushSender, type SenderParts } from './sender.ts'

@@ -1,3 +1,0 @@
-export { readRepositoryWish, syncRepository } from './repository.ts'
-export { offerShippedCatalog, syncShippedCatalog } from './shipped.ts'
-export { findCatalogSkill } from './store.ts'

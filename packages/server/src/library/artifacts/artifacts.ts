@@ -1,0 +1,171 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { anySkill } from '@guildhall/contract'
+import type { Access } from '#operations/access.ts'
+import { ApiError } from '#operations/errors.ts'
+import type { Principal } from '#operations/principal.ts'
+import { idleInTransactionMs, type Tx } from '#platform/database.ts'
+import type { Deps } from '#platform/deps.ts'
+import { type Bundle, contentChecksum } from './bundle.ts'
+import { type Quotas, requireArtifactRoom } from './quota.ts'
+import * as store from './store.ts'
+import { type BundleFile, unpack } from './unpack.ts'
+
+export { type Bundle, decodeBase64, toBundle } from './bundle.ts'
+export { bundlePath, chooseForBundle } from './bundle-path.ts'
+export { givenFiles } from './given-files.ts'
+export { isQuotaExceeded, requireArtifactRoom } from './quota.ts'
+export { readSkillFile, type SkillFile } from './skill-file.ts'
+export { claimBundle, findArtifact, listBundleFiles } from './store.ts'
+export { listTouchedArtifacts } from './touched-store.ts'
+export { zipBundle } from './zip.ts'
+export { type BundleFile, unpack }
+
+interface StoredFile {
+  path: string
+  sizeBytes: number
+  checksum: string
+}
+
+/** Files whose bytes are in the store, not yet referred to. */
+export interface StoredBundle {
+  files: StoredFile[]
+  checksum: string
+  sizeBytes: number
+}
+
+/**
+ * Writes a bundle's bytes, before the transaction that refers to them. If that never comes, the sweep removes them
+ * after its grace time; until then they are in nobody's way.
+ */
+export async function storeFiles(
+  deps: Pick<Deps, 'database' | 'storage'>,
+  bundle: Bundle,
+): Promise<StoredBundle> {
+  const files = bundle.files.map(({ path, bytes }) => ({
+    path,
+    bytes,
+    checksum: createHash('sha256').update(bytes).digest('hex'),
+  }))
+  await store.touchBlobs(
+    deps.database.db,
+    files.map(({ checksum, bytes }) => ({ checksum, size_bytes: bytes.length })),
+  )
+  for (const { bytes, checksum } of files) {
+    const written = deps.storage
+      .has(checksum)
+      .then((there) => (there ? undefined : deps.storage.put(bytes, { maxBytes: bytes.length })))
+    await written.catch(storageAway)
+  }
+  const stored = files.map(({ path, bytes, checksum }) => ({ path, sizeBytes: bytes.length, checksum }))
+  return { files: stored, checksum: contentChecksum(stored), sizeBytes: bundle.sizeBytes }
+}
+
+/** First thing in a transaction that is going to refer to the bundle: from here on no sweep takes it away. */
+export async function keepBundle(tx: Tx, { files, checksum, sizeBytes }: StoredBundle): Promise<void> {
+  await store.insertBundle(
+    tx,
+    { checksum, files_count: files.length, size_bytes: sizeBytes },
+    files.map((file) => ({ path: file.path, size_bytes: file.sizeBytes, checksum: file.checksum })),
+  )
+}
+
+/** Every file of a bundle with its content, for who runs or compares it. */
+export async function readBundle(
+  deps: Pick<Deps, 'database' | 'storage'>,
+  bundleChecksum: string,
+): Promise<BundleFile[]> {
+  return readFiles(deps, await store.listBundleFiles(deps.database.db, bundleChecksum))
+}
+
+export async function readFiles(
+  { storage }: Pick<Deps, 'storage'>,
+  files: Awaited<ReturnType<typeof store.listBundleFiles>>,
+): Promise<BundleFile[]> {
+  const read = []
+  for (const { path, size_bytes, checksum } of files) {
+    const bytes = await storage.read(checksum, size_bytes).catch(storageAway)
+    if (!bytes) throw new Error(`The content ${checksum} is referred to but not in the store`)
+    read.push({ path, bytes })
+  }
+  return read
+}
+
+/** Nothing was referred to yet, so nothing is lost: the client tries again. */
+export function storageAway(error: unknown): never {
+  throw new ApiError('SERVICE_UNAVAILABLE', { cause: error, retryAfterSeconds: 1 })
+}
+
+export function newArtifactId(): string {
+  return `artifact_${randomUUID()}`
+}
+
+interface NewArtifact {
+  /** Given by whoever may have to try again. */
+  id?: string
+  type: 'skill' | 'workflow' | 'file'
+  slug: string
+  name: string
+  description: string
+  /** The key whose execution leaves this as its output. */
+  outputOfKey?: number | null
+}
+
+export async function createArtifact(
+  tx: Tx,
+  config: Quotas,
+  principal: Pick<Principal, 'workspaceId' | 'userId' | 'apiKeyId'>,
+  { id = newArtifactId(), outputOfKey = null, ...artifact }: NewArtifact,
+  bundle: StoredBundle,
+) {
+  await keepBundle(tx, bundle)
+  const row = {
+    id,
+    workspace_id: principal.workspaceId,
+    ...artifact,
+    files_count: bundle.files.length,
+    size_bytes: bundle.sizeBytes,
+    content_checksum: bundle.checksum,
+    created_by: principal.userId,
+    output_of_key: outputOfKey,
+    api_key_id: principal.apiKeyId,
+  }
+  const createdAt = await store.insertArtifact(tx, row)
+  // After the insert, which holds the workspace's counters until the end: of uploads at once none is overlooked.
+  await requireArtifactRoom(tx, config, principal.workspaceId)
+  return { ...row, created_at: createdAt }
+}
+
+/**
+ * A key reads the outputs of what it started by its right to run skills; all else needs the scope for files, and is asked
+ * for before anything is told about it.
+ */
+export async function requireReadable(
+  { principal, access, deps }: { principal: Principal; access: Access; deps: Pick<Deps, 'database'> },
+  artifactId: string,
+): Promise<void> {
+  const { apiKeyId, workspaceId } = principal
+  const mayBeOwn = apiKeyId !== null && (await access.holds(anySkill))
+  if (mayBeOwn && (await store.findOutput(deps.database.db, workspaceId, artifactId, apiKeyId))) return
+  await access.require(['workspace:files:read'])
+}
+
+const graceSeconds = 3600
+const sweptAtOnce = 500
+
+/**
+ * Removes content that nothing refers to. The rows are held meanwhile, so that who wants it again waits. A process that
+ * stood still, or lost its connection, holds them no longer and removes nothing more; therefore one by one.
+ */
+export async function sweepBlobs({ database, storage }: Pick<Deps, 'database' | 'storage'>): Promise<number> {
+  return database.transaction(async (tx) => {
+    await store.deleteUnreferencedBundles(tx, graceSeconds, sweptAtOnce)
+    const unwanted = await store.lockUnreferencedBlobs(tx, graceSeconds, sweptAtOnce)
+    for (const checksum of unwanted) {
+      const asked = performance.now()
+      // Before the bytes, to see that the row is still held: else somebody may refer to it again by now.
+      await store.deleteBlobs(tx, [checksum])
+      await storage.delete([checksum], () => performance.now() - asked < idleInTransactionMs / 2)
+    }
+    return unwanted.length
+  })
+}

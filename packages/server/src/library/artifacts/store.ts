@@ -1,0 +1,216 @@
+import { type Insertable, sql } from 'kysely'
+import { now, secondsAgo } from '#platform/clock.ts'
+import type { Db, Tx } from '#platform/database.ts'
+import type { Tables } from '#platform/tables.ts'
+
+/** Before bytes are written: whoever sweeps at this moment is waited for, and leaves this content alone from then on. */
+export async function touchBlobs(
+  db: Db,
+  blobs: readonly { checksum: string; size_bytes: number }[],
+): Promise<void> {
+  // In one order, so that two bundles with common files never wait for each other.
+  const sorted = [...new Map(blobs.map((blob) => [blob.checksum, blob])).values()].sort((a, b) =>
+    a.checksum < b.checksum ? -1 : 1,
+  )
+  await db
+    .insertInto('blobs')
+    .values(sorted)
+    .onConflict((conflict) => conflict.column('checksum').doUpdateSet({ touched_at: now }))
+    .execute()
+}
+
+export interface ArtifactFile {
+  path: string
+  size_bytes: number
+  checksum: string
+}
+
+export interface NewBundle {
+  checksum: string
+  files_count: number
+  size_bytes: number
+}
+
+/** Also a bundle that is there is touched: its row is held until who refers to it has done so. */
+export async function insertBundle(tx: Tx, bundle: NewBundle, files: readonly ArtifactFile[]): Promise<void> {
+  const { isNew } = await tx
+    .insertInto('bundles')
+    .values(bundle)
+    .onConflict((conflict) => conflict.column('checksum').doUpdateSet({ touched_at: now }))
+    .returning(sql<boolean>`xmax = 0`.as('isNew'))
+    .executeTakeFirstOrThrow()
+  if (!isNew) return
+  await tx
+    .insertInto('bundle_files')
+    .values(files.map((file) => ({ bundle_checksum: bundle.checksum, ...file })))
+    .execute()
+}
+
+/** Undefined when a sweep has taken it away. */
+export async function claimBundle(tx: Tx, checksum: string) {
+  return tx
+    .updateTable('bundles')
+    .set({ touched_at: now })
+    .where('checksum', '=', checksum)
+    .returning('checksum')
+    .executeTakeFirst()
+}
+
+export async function listBundleFiles(db: Db, bundleChecksum: string): Promise<ArtifactFile[]> {
+  return db
+    .selectFrom('bundle_files')
+    .select(['path', 'size_bytes', 'checksum'])
+    .where('bundle_checksum', '=', bundleChecksum)
+    .orderBy(sql`path collate "C"`)
+    .execute()
+}
+
+export async function insertArtifact(tx: Tx, row: Insertable<Tables['artifacts']>): Promise<string> {
+  const { created_at } = await tx
+    .insertInto('artifacts')
+    .values(row)
+    // Only by a second try after an answer that was lost: the id is random.
+    .onConflict((conflict) => conflict.column('id').doUpdateSet({ slug: row.slug }))
+    .returning('created_at')
+    .executeTakeFirstOrThrow()
+  return created_at
+}
+
+/** Kept by triggers, so that no upload has to add up what is there. */
+export async function findArtifactUsage(db: Db, workspaceId: string) {
+  const usage = await db
+    .selectFrom('artifact_usage')
+    .select(['bytes', 'files'])
+    .where('workspace_id', '=', workspaceId)
+    .executeTakeFirst()
+  return usage ?? { bytes: 0, files: 0 }
+}
+
+const columns = [
+  'id',
+  'type',
+  'slug',
+  'name',
+  'description',
+  'files_count',
+  'size_bytes',
+  'content_checksum',
+  'created_by',
+  'created_at',
+] as const
+
+export type ArtifactRow = NonNullable<Awaited<ReturnType<typeof findArtifact>>>
+
+export async function findArtifact(db: Db, workspaceId: string, id: string) {
+  return db
+    .selectFrom('artifacts')
+    .select(columns)
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+}
+
+/** Undefined unless an execution of this key has left it. */
+export async function findOutput(db: Db, workspaceId: string, id: string, keyId: number) {
+  return db
+    .selectFrom('artifacts')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .where('output_of_key', '=', keyId)
+    .executeTakeFirst()
+}
+
+export async function listArtifacts(
+  db: Db,
+  workspaceId: string,
+  page: {
+    type: ArtifactRow['type'] | undefined
+    limit: number
+    after: { createdAt: string; id: string } | undefined
+  },
+) {
+  let query = db
+    .selectFrom('artifacts')
+    .select(columns)
+    .where('workspace_id', '=', workspaceId)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+  if (page.type) query = query.where('type', '=', page.type)
+  if (page.after) {
+    const { createdAt, id } = page.after
+    query = query.where((e) => e(e.refTuple('created_at', 'id'), '<', e.tuple(createdAt, id)))
+  }
+  return query.execute()
+}
+
+export async function listFiles(db: Db, workspaceId: string, artifactId: string): Promise<ArtifactFile[]> {
+  return db
+    .selectFrom('bundle_files')
+    .innerJoin('artifacts', 'artifacts.content_checksum', 'bundle_files.bundle_checksum')
+    .select(['path', 'bundle_files.size_bytes', 'checksum'])
+    .where('workspace_id', '=', workspaceId)
+    .where('artifacts.id', '=', artifactId)
+    .orderBy('path')
+    .execute()
+}
+
+/** Undefined when there was nothing to remove. */
+export async function deleteArtifact(db: Db, workspaceId: string, id: string) {
+  return db
+    .deleteFrom('artifacts')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .returning(['id', 'type', 'slug', 'name'])
+    .executeTakeFirst()
+}
+
+/** Content that nothing refers to and nobody has written for a while, held until the transaction ends. */
+export async function lockUnreferencedBlobs(tx: Tx, graceSeconds: number, limit: number): Promise<string[]> {
+  const rows = await tx
+    .selectFrom('blobs')
+    .select('checksum')
+    .where('touched_at', '<=', secondsAgo(graceSeconds))
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('bundle_files').select(sql`1`.as('one')).whereRef('checksum', '=', 'blobs.checksum'),
+        ),
+      ),
+    )
+    .orderBy('touched_at')
+    .limit(limit)
+    .forUpdate()
+    .skipLocked()
+    .execute()
+  return rows.map(({ checksum }) => checksum)
+}
+
+/**
+ * Bundles that nothing refers to any more. A table that is forgotten here cannot lose its bundle: its foreign key
+ * stops the whole sweep.
+ */
+export async function deleteUnreferencedBundles(
+  tx: Tx,
+  graceSeconds: number,
+  limit: number,
+): Promise<number> {
+  const result = await sql<{ checksum: string }>`
+    delete from bundles where checksum in (
+      select checksum from bundles b
+      where touched_at <= ${secondsAgo(graceSeconds)}
+        and not exists (select from artifacts where content_checksum = b.checksum)
+        and not exists (select from skill_versions where bundle_checksum = b.checksum)
+        and not exists (select from executions where bundle_checksum = b.checksum)
+        and not exists (select from executions where attachments_checksum = b.checksum)
+        and not exists (select from catalog_skills where bundle_checksum = b.checksum)
+        and not exists (select from workflows where bundle_checksum = b.checksum)
+      order by touched_at limit ${limit} for update skip locked)
+    returning checksum`.execute(tx)
+  return result.rows.length
+}
+
+export async function deleteBlobs(tx: Tx, checksums: readonly string[]): Promise<void> {
+  await tx.deleteFrom('blobs').where('checksum', 'in', checksums).execute()
+}

@@ -1,0 +1,31 @@
+import type { Readable } from 'node:stream'
+import { ZipFile } from 'yazl'
+import type { Deps } from '#platform/deps.ts'
+import * as store from './store.ts'
+
+// The same files give the same zip, whenever it is made.
+const mtime = new Date('2026-01-01T00:00:00Z')
+
+/** A bundle as a zip, one file read after the other while it is sent. */
+export async function zipBundle(
+  { database, storage }: Pick<Deps, 'database' | 'storage'>,
+  bundleChecksum: string,
+  folder: string,
+): Promise<Readable> {
+  const zip = new ZipFile()
+  const output = zip.outputStream as Readable
+  zip.on('error', (error) => output.destroy(error as Error))
+  for (const { path, checksum, size_bytes } of await store.listBundleFiles(database.db, bundleChecksum)) {
+    zip.addReadStreamLazy(`${folder}/${path}`, { mtime, mode: 0o100644, size: size_bytes }, (give) => {
+      storage.open(checksum).then(
+        (blob) => {
+          if (blob) return give(null, blob.stream)
+          give(new Error(`The content ${checksum} is referred to but not in the store`), output)
+        },
+        (error) => give(error, output),
+      )
+    })
+  }
+  zip.end()
+  return output
+}

@@ -1,0 +1,137 @@
+import type { Route } from '@guildhall/contract'
+import type { Deps } from '#platform/deps.ts'
+import type { Access } from './access.ts'
+import type { Answer, Cookies } from './answer.ts'
+import {
+  type BoundRoute,
+  type Call,
+  type Client,
+  hashRequest,
+  type Origin,
+  type UploadedFile,
+} from './bind.ts'
+import { ApiError } from './errors.ts'
+import type { Principal } from './principal.ts'
+import { compileInput, type Input, type Parts } from './validate.ts'
+import { compileAnswer } from './write-answer.ts'
+
+export const bodyLimitBytes = 1024 * 1024
+const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/
+
+/** A route and its handler, with everything that is prepared once: at the first use, for most are never used. */
+export class Operation {
+  readonly name: string
+  readonly route: Route
+  readonly handler: BoundRoute['handler']
+  #read: ((input: Input) => Parts) | undefined
+  #write: ((given: unknown) => Answer) | undefined
+
+  constructor({ name, route, handler }: BoundRoute) {
+    this.name = name
+    this.route = route
+    this.handler = handler
+  }
+
+  get read(): (input: Input) => Parts {
+    this.#read ??= compileInput(this.route)
+    return this.#read
+  }
+
+  get write(): (given: unknown) => Answer {
+    this.#write ??= compileAnswer(this.route)
+    return this.#write
+  }
+
+  /** For a process that would rather take the time before its first caller comes. */
+  warm(): void {
+    void [this.read, this.write]
+  }
+}
+
+export type Operations = ReadonlyMap<string, Operation>
+
+export function toOperations(routes: readonly BoundRoute[]): Operations {
+  return new Map(routes.map((bound) => [bound.name, new Operation(bound)]))
+}
+
+/** One call of an operation, admitted and not yet looked at. */
+export interface AdmittedCall extends Input {
+  readonly deps: Deps
+  readonly principal: Principal | undefined
+  readonly access: Access | undefined
+  readonly client: Client
+  readonly upload: readonly UploadedFile[] | undefined
+  readonly idempotencyKey: string | undefined
+  readonly lastEventId: string | undefined
+  /** Of the app's pages; left out by whoever is no browser. */
+  readonly cookies?: Cookies
+  readonly origin: Origin | undefined
+  readonly signal: AbortSignal
+  /** Asks again, after a while, what admitted this; left out by who answers for its caller. */
+  readonly confirm?: Call['confirm']
+  /** Told the names of fields that were sent and that nobody knows, whatever the answer is. */
+  onIgnored?(names: string): void
+}
+
+const answeredFor = () => undefined
+
+/**
+ * Validates and runs the handler. What changes something has spent its grants by then, in its own transaction; what only
+ * reads spends them now that there is an answer, so that a refusal costs nothing, and of parallel reads one is answered.
+ * Who waited long for what they read is asked again whether they still may.
+ */
+export async function execute(operation: Operation, asked: AdmittedCall): Promise<Answer> {
+  const { route, handler } = operation
+  const { params, access, deps, upload } = asked
+  const { query, body, ignored } = operation.read(asked)
+  if (ignored !== undefined) asked.onIgnored?.(ignored)
+  const call: Call = {
+    route,
+    params: params as never,
+    query: query as never,
+    body: body as never,
+    principal: asked.principal as never,
+    access: access as never,
+    client: asked.client,
+    origin: asked.origin,
+    lastEventId: asked.lastEventId,
+    cookies: (route.setsCookies ? (asked.cookies ?? {}) : undefined) as never,
+    upload,
+    repeatable: route.creates ? readRepeatable(route, asked) : undefined,
+    deps,
+    confirm: asked.confirm ?? answeredFor,
+    get authority() {
+      return access?.authority ?? []
+    },
+    get signal() {
+      return asked.signal
+    },
+  }
+  const answer = operation.write(await handler(call))
+  if (route.method === 'GET') {
+    try {
+      // A stream asks about its credential itself, as it opens and as long as it lasts.
+      const confirmed = answer.kind === 'events' ? undefined : call.confirm()
+      if (confirmed) await confirmed
+      if (access?.mustSpend) await deps.database.transaction((tx) => access.spend(tx))
+    } catch (error) {
+      if (answer.kind === 'file') answer.file.stream.destroy()
+      if (answer.kind === 'events') answer.events.abandon()
+      throw error
+    }
+  }
+  return answer
+}
+
+function readRepeatable(route: Route, { idempotencyKey: key, params, body, upload }: AdmittedCall) {
+  if (key === undefined) return undefined
+  if (!idempotencyKeyPattern.test(key)) {
+    throw new ApiError('INVALID_INPUT', { message: 'Idempotency-Key must be 1 to 255 printable characters' })
+  }
+  const sent = body ?? (route.optionalBody ? {} : undefined)
+  return { key, requestHash: hashRequest(route, params, sent, upload) }
+}
+
+export function bodyTooLarge(): ApiError {
+  return new ApiError('INVALID_INPUT', { message: 'The body is too large' })
+}

@@ -1,0 +1,2 @@
+export { tellThread } from './notify.ts'
+export { RunNotices } from './runs.ts'

@@ -1,0 +1,326 @@
+import { findSecrets, mergeSpans, type RedactionKind, type Span } from './secret-shapes.ts'
+
+export type { RedactionKind } from './secret-shapes.ts'
+
+/** A turn as the contract describes it. */
+export interface Turn {
+  readonly seq: number
+  readonly type: string
+  readonly payload: unknown
+  /** JSON of the payload, where it is at hand. */
+  readonly text?: string
+  readonly actorAgentSlug: string | null
+  readonly at: string
+  readonly origin: string
+}
+
+export function payloadText(turn: Turn): string {
+  return turn.text ?? JSON.stringify(turn.payload)
+}
+
+/** What is taken out beside that which has the shape of a secret. */
+export interface RedactionRules {
+  /** Compared exactly, also as base64 and as part of an address. */
+  readonly secrets: readonly string[]
+  readonly emails: readonly string[]
+  readonly facts: readonly string[]
+  isMarked(seq: number): boolean
+}
+
+export const noRules: RedactionRules = { secrets: [], emails: [], facts: [], isMarked: () => false }
+
+/** A fact of two or three letters would be found in half of all words. */
+const leastFact = 4
+const leastKnown = 6
+const deepest = 64
+
+/** Names under which a payload has nothing but what gives access. */
+const secretNames =
+  /^(?:(?:proxy-?)?authorization|(?:set-?)?cookie|x-(?:api-key|auth-token)|(?:client|aws)?[-_]?(?:secret|password|passwd|passphrase|private[-_]?key|secret[-_]?access[-_]?key|secret[-_]?key))$/i
+
+export type Counts = Partial<Record<RedactionKind, number>>
+
+/**
+ * Takes out what must not leave with a trace. It is told turns in order and gives them back one behind, because a secret
+ * may lie across two of them: whoever appends a stream cuts it anywhere. The turn of each path (`content[].text`) is
+ * therefore also looked at together with the one before it.
+ */
+export class Redactor {
+  readonly counts: Counts = {}
+  readonly #rules: RedactionRules
+  readonly #known: readonly (readonly [RedactionKind, string])[]
+  readonly #emails: readonly string[]
+  /** How far from an edge something known may begin or end that has blanks. */
+  readonly #reach: number
+  #held: Examined | undefined
+
+  constructor(rules: RedactionRules) {
+    this.#rules = rules
+    this.#known = [
+      ...rules.secrets.flatMap(spellings).map((text) => ['known_secret', text] as const),
+      ...rules.facts
+        .filter((fact) => fact.length >= leastFact)
+        .flatMap((fact) => [...new Set([fact, encodeURIComponent(fact.toWellFormed())])])
+        .map((text) => ['profile', text] as const),
+    ]
+    this.#emails = rules.emails.map((email) => email.toLowerCase()).filter((email) => email.includes('@'))
+    const lengths = [...this.#known.map(([, text]) => text), ...this.#emails].map(({ length }) => length)
+    this.#reach = Math.min(longestReach, Math.max(0, ...lengths))
+  }
+
+  /** The turn that was told before this one, as it may be shown. */
+  push(turn: Turn): Turn | undefined {
+    const examined = this.#examine(turn)
+    const held = this.#held
+    if (held) this.#joinTurns(held, examined)
+    this.#held = examined
+    return held && this.#finish(held)
+  }
+
+  /** The last turn. */
+  end(): Turn | undefined {
+    const held = this.#held
+    this.#held = undefined
+    return held && this.#finish(held)
+  }
+
+  text(text: string): string {
+    return this.#replace(text, this.#find(text))
+  }
+
+  #examine(turn: Turn): Examined {
+    const examined: Examined = { turn, leaves: [], first: new Map(), last: new Map() }
+    if (this.#rules.isMarked(turn.seq)) return { ...examined, marked: true }
+    this.#walk(examined, turn.payload, '', 0, undefined)
+    if (turn.actorAgentSlug !== null) this.#leaf(examined, turn.actorAgentSlug, undefined, undefined)
+    return examined
+  }
+
+  #walk(into: Examined, value: unknown, path: string, depth: number, whole: RedactionKind | undefined): void {
+    if (typeof value === 'string') {
+      this.#leaf(into, value, path, whole)
+    } else if (typeof value !== 'object' || value === null) {
+      // Numbers and the like hold no secret.
+    } else if (depth === deepest) {
+      // `#rebuild` takes out as much.
+      into.leaves.push({ text: '', spans: [unscannable] })
+    } else if (Array.isArray(value)) {
+      for (const item of value) this.#walk(into, item, `${path}[]`, depth + 1, whole)
+    } else {
+      for (const [key, child] of Object.entries(value)) {
+        this.#leaf(into, key, undefined, undefined)
+        const named = secretNames.test(key) ? kindOfName(key) : whole
+        this.#walk(into, child, `${path}.${key}`, depth + 1, named)
+      }
+    }
+  }
+
+  #leaf(into: Examined, text: string, path: string | undefined, whole: RedactionKind | undefined): void {
+    const spans =
+      whole === undefined || text === '' ? this.#find(text) : [{ start: 0, end: text.length, kind: whole }]
+    const leaf: Leaf = { text, spans }
+    into.leaves.push(leaf)
+    if (path === undefined) return
+    into.begins ??= leaf
+    into.ends = leaf
+    // Blocks of one turn are shown one behind the other.
+    const before = into.last.get(path)
+    if (before) this.#join(before, leaf)
+    else into.first.set(path, leaf)
+    into.last.set(path, leaf)
+  }
+
+  #joinTurns(earlier: Examined, later: Examined): void {
+    for (const [path, leaf] of later.first) {
+      const before = earlier.last.get(path)
+      if (before) this.#join(before, leaf)
+    }
+    if (earlier.ends && later.begins) this.#join(earlier.ends, later.begins)
+  }
+
+  /** What is found only when both are read as one text. Nothing but their touching ends can be part of it. */
+  #join(before: Leaf, behind: Leaf): void {
+    // A block that was cut in its middle goes on for as long as it can.
+    if (endsWithin(before, 'pem')) addSpan(behind, { start: 0, end: armourLength(behind.text), kind: 'pem' })
+    const headEnds = Math.min(behind.text.length, Math.max(runForward(behind.text), this.#reach))
+    const tailLeast = before.text.length - this.#reach
+    const tailBegins = Math.max(0, Math.min(runBackward(before.text) - contextLength, tailLeast))
+    const tailLength = before.text.length - tailBegins
+    if (headEnds < leastHead || tailLength === 0 || headEnds + tailLength < leastJoint) return
+    const joint = before.text.slice(tailBegins) + behind.text.slice(0, headEnds)
+    for (const { start, end, kind } of this.#find(joint)) {
+      if (start < tailLength)
+        addSpan(before, { start: tailBegins + start, end: tailBegins + Math.min(end, tailLength), kind })
+      if (end > tailLength)
+        addSpan(behind, { start: Math.max(0, start - tailLength), end: end - tailLength, kind })
+    }
+  }
+
+  #find(text: string): readonly Span[] {
+    const secrets = findSecrets(text)
+    const known = this.#findKnown(text)
+    return known.length === 0 ? secrets : mergeSpans([...secrets, ...known])
+  }
+
+  #findKnown(text: string): Span[] {
+    const spans: Span[] = []
+    for (const [kind, known] of this.#known) {
+      for (let at = text.indexOf(known); at !== -1; at = text.indexOf(known, at + known.length))
+        spans.push({ start: at, end: at + known.length, kind })
+    }
+    for (const sign of ['@', '%40']) {
+      for (let at = text.indexOf(sign); at !== -1; at = text.indexOf(sign, at + 1)) {
+        const email = this.#emails.find((known) => isEmailAt(text, at, sign, known))
+        if (email === undefined) continue
+        const local = email.indexOf('@')
+        spans.push({ start: at - local, end: at - local + email.length - 1 + sign.length, kind: 'email' })
+      }
+    }
+    return spans
+  }
+
+  #finish({ turn, leaves, marked }: Examined): Turn {
+    const { seq, type, at, origin } = turn
+    if (marked) {
+      this.#count('marked')
+      return { seq, type, payload: { redacted: label('marked') }, actorAgentSlug: null, at, origin }
+    }
+    if (leaves.every(({ spans }) => spans.length === 0)) return turn
+    const rest = leaves.values()
+    const payload = this.#rebuild(turn.payload, rest, 0)
+    const actorAgentSlug = turn.actorAgentSlug === null ? null : this.#next(rest)
+    return { seq, type, payload, actorAgentSlug, at, origin }
+  }
+
+  /** The same walk as before, so that the leaves come in the same order. */
+  #rebuild(value: unknown, leaves: IteratorObject<Leaf>, depth: number): unknown {
+    if (typeof value === 'string') return this.#next(leaves)
+    if (typeof value !== 'object' || value === null) return value
+    if (depth === deepest) return this.#next(leaves)
+    if (Array.isArray(value)) return value.map((item) => this.#rebuild(item, leaves, depth + 1))
+    const fields = new Map<string, unknown>()
+    for (const child of Object.values(value)) {
+      const key = this.#next(leaves)
+      fields.set(freeKey(fields, key), this.#rebuild(child, leaves, depth + 1))
+    }
+    return Object.fromEntries(fields)
+  }
+
+  #next(leaves: IteratorObject<Leaf>): string {
+    const { text, spans } = leaves.next().value as Leaf
+    return this.#replace(text, spans)
+  }
+
+  #replace(text: string, spans: readonly Span[]): string {
+    let replaced = ''
+    let from = 0
+    for (const { start, end, kind } of spans) {
+      this.#count(kind)
+      replaced += text.slice(from, start) + label(kind)
+      from = end
+    }
+    return replaced + text.slice(from)
+  }
+
+  #count(kind: RedactionKind): void {
+    this.counts[kind] = (this.counts[kind] ?? 0) + 1
+  }
+}
+
+interface Leaf {
+  readonly text: string
+  spans: readonly Span[]
+}
+
+interface Examined {
+  readonly turn: Turn
+  /** Every key and every text of the payload, in the order of the walk. */
+  readonly leaves: Leaf[]
+  /** The first and the last text of each path. */
+  readonly first: Map<string, Leaf>
+  readonly last: Map<string, Leaf>
+  /** Of the whole payload. */
+  begins?: Leaf
+  ends?: Leaf
+  readonly marked?: true
+}
+
+const unscannable: Span = { start: 0, end: 0, kind: 'unscannable' }
+/** What stands before a secret and says that it is one: `Authorization: Bearer `. */
+const contextLength = 48
+const longestRun = 8192
+const longestReach = 512
+const leastHead = 4
+const leastJoint = 16
+
+const label = (kind: RedactionKind): string => `[redacted: ${kind}]`
+
+function kindOfName(name: string): RedactionKind {
+  return /authorization|cookie|^x-/i.test(name) ? 'authorization' : 'credential'
+}
+
+function endsWithin({ text, spans }: Leaf, kind: RedactionKind): boolean {
+  const last = spans.at(-1)
+  return last?.kind === kind && last.end === text.length && !text.endsWith('-----')
+}
+
+function armourLength(text: string): number {
+  return /^[A-Za-z0-9+/=\s]*/.exec(text)?.[0].length ?? 0
+}
+
+function addSpan(leaf: Leaf, span: Span): void {
+  leaf.spans = mergeSpans([...leaf.spans, span])
+}
+
+function freeKey(fields: ReadonlyMap<string, unknown>, key: string): string {
+  let free = key
+  for (let n = 2; fields.has(free); n++) free = `${key} ${n}`
+  return free
+}
+
+function runForward(text: string): number {
+  let end = 0
+  while (end < text.length && end < longestRun && !isBlank(text.charCodeAt(end))) end++
+  return end
+}
+
+function runBackward(text: string): number {
+  let start = text.length
+  while (start > 0 && text.length - start < longestRun && !isBlank(text.charCodeAt(start - 1))) start--
+  return start
+}
+
+function isBlank(code: number): boolean {
+  return code === 32 || (code >= 9 && code <= 13)
+}
+
+function isEmailAt(text: string, at: number, sign: string, known: string): boolean {
+  const local = known.indexOf('@')
+  if (at < local) return false
+  const domain = known.slice(local + 1)
+  return (
+    text.slice(at - local, at).toLowerCase() === known.slice(0, local) &&
+    text.slice(at + sign.length, at + sign.length + domain.length).toLowerCase() === domain
+  )
+}
+
+/** A secret as it is, in an address, and as base64 of a text that it is anywhere in. */
+function spellings(secret: string): string[] {
+  if (secret.length < leastKnown) return []
+  const bytes = Buffer.from(secret)
+  const found = new Set([
+    secret,
+    encodeURIComponent(secret.toWellFormed()),
+    JSON.stringify(secret).slice(1, -1),
+  ])
+  for (const lead of [0, 1, 2]) {
+    // Characters that also hold bits of what stands before or behind it are left out.
+    const text = Buffer.concat([Buffer.alloc(lead), bytes])
+      .toString('base64')
+      .replaceAll('=', '')
+    const whole = Math.floor(((lead + bytes.length) * 8) / 6)
+    const inner = text.slice(Math.ceil((lead * 8) / 6), whole)
+    found.add(inner).add(inner.replaceAll('+', '-').replaceAll('/', '_'))
+  }
+  return [...found]
+}

@@ -1,0 +1,23 @@
+import { isSlug } from '@guildhall/contract'
+import type { FastifyRequest } from 'fastify'
+import type { Client } from '#operations/bind.ts'
+
+/** What a request says of whoever sent it. */
+export function clientOf({ headers, ip }: FastifyRequest): Client {
+  return {
+    address: ip,
+    userAgent: headers['user-agent'] ?? '',
+    label: headerText(headers['x-client-label']),
+    agentSlug: slugIn(headerText(headers['x-agent-slug'])),
+    via: 'http',
+  }
+}
+
+/** What is no slug is taken as none: nobody is refused because of how their client names itself. */
+function slugIn(text: string | undefined): string | undefined {
+  return text !== undefined && isSlug(text) ? text : undefined
+}
+
+export function headerText(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : undefined
+}

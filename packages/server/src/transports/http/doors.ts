@@ -1,0 +1,57 @@
+import { once } from 'node:events'
+import type { Server as HttpServer } from 'node:http'
+import { createServer, type ListenOptions, type Server } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+
+interface Address {
+  readonly host: string
+  readonly port: number
+  readonly backlog: number
+}
+
+/**
+ * In each turn of its loop Node takes one connection from a socket that listens. With one socket a read waits at the
+ * door behind a thousand readers of streams who come back at once, and are asked to wait their turn inside anyway.
+ */
+const doors = 4
+/** Where the kernel shares out who comes among several sockets. */
+const canShare = process.platform === 'linux'
+
+/** Begins to serve at an address. Gives what ends it in good order. */
+export async function openDoors(app: FastifyInstance, address: Address): Promise<() => Promise<void>> {
+  if (!canShare) {
+    await app.listen(address)
+    return () => app.close()
+  }
+  await refuseIfTaken(address)
+  await app.listen(Object.assign({ reusePort: true }, address))
+  const shared = { ...address, port: portOf(app), reusePort: true }
+  const others = await Promise.all(Array.from({ length: doors - 1 }, () => openAnother(app.server, shared)))
+  return async () => {
+    const closed = others.map((other) => once(other.close(), 'close'))
+    await app.close()
+    await Promise.all(closed)
+  }
+}
+
+function portOf(app: FastifyInstance): number {
+  const address = app.server.address()
+  if (address === null || typeof address === 'string') throw new Error('The server listens at no port')
+  return address.port
+}
+
+/** A socket that is shared lets everybody else in who shares as well, a second process at the same port for one. */
+async function refuseIfTaken(address: Address): Promise<void> {
+  const alone = createServer()
+  await once(alone.listen(address), 'listening')
+  await once(alone.close(), 'close')
+}
+
+async function openAnother(server: HttpServer, address: ListenOptions): Promise<Server> {
+  // As the HTTP server has its own connections.
+  const another = createServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
+    server.emit('connection', socket),
+  )
+  await once(another.listen(address), 'listening')
+  return another
+}

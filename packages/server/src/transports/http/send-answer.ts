@@ -1,0 +1,69 @@
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import {
+  type Answer,
+  type EventsAnswer,
+  type FileAnswer,
+  itemsText,
+  type PreparedJson,
+} from '#operations/answer.ts'
+
+import { setCookies } from './cookies.ts'
+
+const jsonType = 'application/json; charset=utf-8'
+
+export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer) {
+  if (answer.cookies) setCookies(reply, answer.cookies)
+  switch (answer.kind) {
+    case 'value':
+      return reply.code(answer.status).type(jsonType).send(answer.text)
+    case 'items':
+      return reply.type(jsonType).send(Readable.from(itemsText(answer.items, answer.within)))
+    case 'prepared':
+      return sendPrepared(request, reply.type(jsonType), answer.prepared)
+    case 'file':
+      return sendFile(reply, answer.file)
+    case 'events':
+      return openEvents(reply, answer.events)
+    case 'redirect':
+      return reply.redirect(answer.location, 302)
+    case 'text':
+      return reply.type('text/plain; version=0.0.4; charset=utf-8').send(answer.text)
+  }
+}
+
+function sendPrepared(request: FastifyRequest, reply: FastifyReply, { etag, plain, gzip }: PreparedJson) {
+  reply.headers({ etag, vary: 'accept-encoding', 'cache-control': 'public, no-cache' })
+  const known = request.headers['if-none-match']
+  if (known?.split(',').some((tag) => tag.trim() === etag)) return reply.code(304).send()
+  if (!/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) return reply.send(plain)
+  return reply.header('content-encoding', 'gzip').send(gzip)
+}
+
+/** Never shown by the browser as a page of ours: what is in it is somebody else's. */
+function sendFile(reply: FastifyReply, file: FileAnswer) {
+  const { stream, sizeBytes, contentType, fileName, headers } = file
+  return reply
+    .headers({
+      ...headers,
+      'content-type': contentType,
+      ...(sizeBytes === undefined ? {} : { 'content-length': sizeBytes }),
+      'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(fileName)}`,
+      'content-security-policy': "sandbox; default-src 'none'",
+    })
+    .send(stream)
+}
+
+/** The standard headers are written at once: those set one by one are kept with each open answer, a sixth of its memory. */
+function openEvents(reply: FastifyReply, events: EventsAnswer) {
+  const response = reply.raw
+  if (response.destroyed) events.abandon()
+  else events.open({ response, headers: definedOnly(reply.getHeaders()) })
+  return reply.hijack()
+}
+
+export function definedOnly<V>(headers: Record<string, V | undefined>): Record<string, V> {
+  const defined: Record<string, V> = {}
+  for (const [name, value] of Object.entries(headers)) if (value !== undefined) defined[name] = value
+  return defined
+}

@@ -1,0 +1,215 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Person } from '../../../../test/support/caller.ts'
+import { type House, openHouse } from '../support/house.ts'
+import {
+  type App,
+  authorizeUrl,
+  bearer,
+  browserFor,
+  callback,
+  newPkce,
+  newTokens,
+  type OAuthHouse,
+  openOAuthHouse,
+  publicUrl,
+  reachConsent,
+  registerApp,
+} from '../support/oauth.ts'
+
+let set: OAuthHouse
+let house: House
+let owner: Person
+let app: App
+
+beforeAll(async () => {
+  set = await openOAuthHouse()
+  ;({ house, owner } = set)
+  app = await registerApp(house, owner)
+})
+
+afterAll(() => set.close())
+
+const listWith = (token: string) => house.call('GET', '/api/v1/workspaces', bearer(token))
+
+test('the page tells who asks, and what in plain words; the name is shown as a claim', async () => {
+  const evil = await registerApp(house, owner, { name: '<script>alert(1)</script>' })
+  const browser = browserFor(house)
+  const page = await reachConsent(browser, authorizeUrl(evil, { scope: 'read trace:read' }), 'alice')
+  expect(page.status).toBe(200)
+  expect(page.text).not.toContain('<script')
+  expect(page.text).toContain('<q>&#60;script&#62;alert(1)&#60;/script&#62;</q>')
+  for (const text of [
+    'Full account access',
+    'app.example',
+    owner.email,
+    'alice@example.test',
+    'step by step',
+  ])
+    expect(page.text).toContain(text)
+  const policy = page.headers.get('content-security-policy')
+  expect(policy).toMatch(
+    /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self' https:\/\/app.example;/,
+  )
+  expect(page.headers.get('referrer-policy')).toBe('same-origin')
+  expect(page.headers.get('cache-control')).toBe('no-store')
+  expect(page.headers.get('x-request-id')).not.toBeNull()
+  expect(page.headers.get('x-ratelimit-limit')).not.toBeNull()
+})
+
+test('a grant is good in the workspace it was made for, while the person is a member', async () => {
+  const alice = await set.query("select id from users where email = 'alice@example.test'")
+  const team = await house.newTeam(owner, 'Shared')
+  await set.query('insert into workspace_members (workspace_id, user_id, role) values ($1, $2, $3)', [
+    team,
+    alice[0].id,
+    'member',
+  ])
+  const { access_token } = await newTokens(house, app, { fields: { workspace: team } })
+  const answer = await listWith(access_token)
+  expect(answer.body).toMatchObject([{ id: team, role: 'member' }])
+  await house.call('DELETE', `/api/v1/workspaces/current/members/${alice[0].id}`, {
+    token: owner.token,
+    headers: { 'x-workspace-id': team },
+  })
+  await expect.poll(async () => (await listWith(access_token)).status).toBe(401)
+})
+
+test('a workspace of somebody else cannot be chosen', async () => {
+  const browser = browserFor(house)
+  const page = await reachConsent(browser, authorizeUrl(app), 'alice')
+  const refused = await browser.submit(page, { decision: 'allow', workspace: owner.workspaceId })
+  expect(refused.status).toBe(403)
+})
+
+test('a denial goes back to the app and is written down', async () => {
+  const browser = browserFor(house)
+  const page = await reachConsent(browser, authorizeUrl(app), 'dora')
+  const { url } = await browser.submit(page, { decision: 'deny' })
+  expect(url.href.startsWith(callback)).toBe(true)
+  expect(url.searchParams.get('error')).toBe('access_denied')
+  expect(url.searchParams.get('state')).toBe('a b/&=%')
+  expect(url.searchParams.has('code')).toBe(false)
+  const lines = await set.query("select details from activity where type = 'oauth_grant.denied'")
+  expect(lines).toEqual([{ details: { clientId: app.id, scopes: ['read'] } }])
+})
+
+describe('a decision counts only from the page that asked', () => {
+  test.each<[string, Record<string, string>, Record<string, string>]>([
+    ['without a token', { csrf: '' }, {}],
+    ['with a wrong token', { csrf: 'x'.repeat(43) }, {}],
+    ['from another origin', {}, { origin: 'https://evil.example' }],
+    ['from no origin', {}, { origin: 'null' }],
+  ])('%s', async (_name, fields, headers) => {
+    const browser = browserFor(house)
+    const page = await reachConsent(browser, authorizeUrl(app), 'alice')
+    const refused = await browser.submit(page, { decision: 'allow', ...fields }, headers)
+    expect(refused.status).toBe(403)
+    expect(refused.headers.get('location')).toBeNull()
+    // The page itself still works.
+    const { url } = await browser.submit(page, { decision: 'allow' })
+    expect(url.searchParams.has('code')).toBe(true)
+  })
+
+  test('with the token of another interaction, or from another browser', async () => {
+    const [one, two] = [browserFor(house), browserFor(house)]
+    const first = await reachConsent(one, authorizeUrl(app), 'alice')
+    const second = await reachConsent(two, authorizeUrl(app), 'alice')
+    const csrf = /name="csrf" value="([^"]+)"/.exec(second.text)?.[1] ?? ''
+    expect((await one.submit(first, { decision: 'allow', csrf })).status).toBe(403)
+    expect((await two.submit(first, { decision: 'allow' })).status).toBe(404)
+  })
+})
+
+test('a sign-in that began elsewhere cannot be planted into an interaction', async () => {
+  const browser = browserFor(house)
+  const page = await browser.open(authorizeUrl(app))
+  for (const challenge of [undefined, newPkce().challenge]) {
+    const other = browserFor(house)
+    const start = new URLSearchParams({
+      redirect: `${callback.replace('https://app.example', publicUrl)}`,
+      ...(challenge ? { challenge } : {}),
+    })
+    const atProvider = await other.open(`${publicUrl}/api/v1/auth/start?${start}`)
+    const back = await other.submit(atProvider, { login: 'mallory' })
+    const code = back.url.searchParams.get('code') ?? ''
+    expect(code).toMatch(/^guild_signin_/)
+    const planted = await browser.open(`${page.url.origin}${page.url.pathname}?code=${code}`)
+    expect(planted.text).toContain('Sign in to continue')
+    expect(planted.text).not.toContain('mallory')
+    expect(planted.url.search).toBe('?failed')
+  }
+})
+
+describe('redirect addresses are compared to the byte', () => {
+  const variants = [
+    'https://app.example/callback/',
+    'https://app.example/callback?x=1',
+    'https://app.example/callback#x',
+    'https://app.example/Callback',
+    'https://app.example/callback/../callback',
+    'https://app.example/callback%2f',
+    'https://app.example:443/callback',
+    'https://APP.example/callback',
+    'https://app.example.evil.example/callback',
+    'https://app.example@evil.example/callback',
+    'http://app.example/callback',
+    'https://app.example/call\\back',
+    '//app.example/callback',
+    'javascript:alert(1)',
+    '',
+  ]
+  test.each(variants)('%s', async (redirect_uri) => {
+    const answer = await house.call('GET', authorizeUrl(app, { redirect_uri }).slice(publicUrl.length))
+    expect(answer.status).toBe(400)
+    expect(answer.headers.get('location')).toBeNull()
+    expect(answer.text).toContain('This did not work')
+  })
+
+  test('a loopback port is part of the address', async () => {
+    const local = await registerApp(house, owner, { redirect_uris: ['http://127.0.0.1:4000/cb'] })
+    for (const [redirect_uri, status] of [
+      ['http://127.0.0.1:4000/cb', 303],
+      ['http://127.0.0.1:4001/cb', 400],
+      ['http://localhost:4000/cb', 400],
+    ] as const) {
+      const answer = await house.call('GET', authorizeUrl(local, { redirect_uri }).slice(publicUrl.length))
+      expect(answer.status, redirect_uri).toBe(status)
+    }
+  })
+})
+
+test('only codes, only known scopes', async () => {
+  const errorOf = async (query: Record<string, string>) => {
+    const answer = await house.call('GET', authorizeUrl(app, query).slice(publicUrl.length))
+    const back = new URL((answer.headers.get('location') ?? '').replace('#', '?'))
+    expect(back.searchParams.has('code')).toBe(false)
+    return back.searchParams.get('error')
+  }
+  expect(await errorOf({ response_type: 'token' })).toBe('unsupported_response_type')
+  expect(await errorOf({ scope: 'read openid' })).toBe('invalid_scope')
+  expect(await errorOf({ scope: 'root' })).toBe('invalid_scope')
+  expect(await errorOf({ scope: '' })).toBe('invalid_scope')
+  expect(await errorOf({ prompt: 'none' })).toBe('interaction_required')
+  const posted = await house.call(
+    'GET',
+    authorizeUrl(app, { response_mode: 'form_post' }).slice(publicUrl.length),
+  )
+  expect(posted.status).toBe(400)
+  expect(posted.text).not.toContain('<script')
+})
+
+test('cookies are for this server and this interaction alone', async () => {
+  const secure = await openHouse({ DATABASE_URL: set.databaseUrl, PUBLIC_URL: 'https://house.test' })
+  const answer = await secure.call('GET', authorizeUrl(app).slice(publicUrl.length))
+  await secure.close()
+  const [, uid] =
+    /^https:\/\/house\.test\/oauth\/interaction\/(.+)$/.exec(answer.headers.get('location') ?? '') ?? []
+  const cookies = answer.headers.getSetCookie()
+  expect(cookies).toHaveLength(4)
+  for (const cookie of cookies) {
+    expect(cookie).toMatch(/^oauth_(interaction|resume)(\.sig)?=/)
+    for (const part of [`/${uid};`, '; samesite=lax', '; secure', '; httponly']) {
+      expect(cookie.toLowerCase()).toContain(part.toLowerCase())
+    }
+  }
+})

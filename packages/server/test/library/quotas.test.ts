@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Person } from '../../../../test/support/caller.ts'
+import { withDatabase } from '../../../../test/support/database.ts'
+import { installErrand, prepareErrand } from '../../../../test/support/executions.ts'
+import { newSkillArtifact, skillText } from '../../../../test/support/skills.ts'
+import { createDatabase, type House, openHouse, shiftClock } from '../support/house.ts'
+
+const limits = { bytes: 10_000, files: 12, idle: 5 }
+let houses: House[]
+let house: House
+let person: Person
+let databaseUrl: string
+
+beforeAll(async () => {
+  databaseUrl = await createDatabase()
+  const env = {
+    DATABASE_URL: databaseUrl,
+    QUOTA_ARTIFACT_BYTES: String(limits.bytes),
+    QUOTA_ARTIFACT_FILES: String(limits.files),
+    QUOTA_IDLE_EXECUTIONS: String(limits.idle),
+  }
+  houses = [await openHouse(env), await openHouse(env)]
+  house = houses[0] as House
+})
+
+afterAll(async () => {
+  for (const each of houses ?? []) await each.close()
+})
+
+const query = (text: string, values: unknown[] = []) =>
+  withDatabase(databaseUrl, (database) => database.query(text, values))
+
+const upload = (by: House, sizes: number[], headers = {}) =>
+  by.call('POST', '/api/v1/artifacts', {
+    token: person.token,
+    headers,
+    body: {
+      type: 'file',
+      name: 'Notes',
+      files: sizes.map((size, at) => ({ path: `${at}-${Math.random()}.txt`, content: 'x'.repeat(size) })),
+    },
+  })
+
+const usage = async () => {
+  const { rows } = await query(
+    `select coalesce(sum(size_bytes), 0)::int as bytes, coalesce(sum(files_count), 0)::int as files,
+       (select bytes::int from artifact_usage where workspace_id = $1) as counted_bytes,
+       (select files::int from artifact_usage where workspace_id = $1) as counted_files
+     from artifacts where workspace_id = $1`,
+    [person.workspaceId],
+  )
+  return rows[0]
+}
+
+/** Sends all at once, to both processes in turn. */
+const atOnce = <T>(count: number, send: (by: House) => Promise<T>) =>
+  Promise.all(Array.from({ length: count }, (_, at) => send(houses[at % 2] as House)))
+
+test('of uploads at once to two processes as many are taken as there is room for', async () => {
+  person = await house.newPerson()
+  const answers = await atOnce(16, (by) => upload(by, [1900]))
+  const taken = answers.filter(({ status }) => status === 200 || status === 201)
+  const refused = answers.filter(({ status }) => status === 400)
+  expect([taken.length, refused.length]).toEqual([5, 11])
+  for (const { body } of refused) {
+    expect(body.error).toMatchObject({ code: 'INVALID_INPUT', details: { limit: limits.bytes } })
+    expect(body.error.message).toContain('delete some first')
+  }
+  expect(await usage()).toMatchObject({ bytes: 9500, counted_bytes: 9500 })
+  // What is refused because of its size alone may be smaller.
+  expect((await upload(house, [600])).status).toBe(400)
+  expect((await upload(house, [500])).status).toBeLessThan(300)
+  const id: string = taken[0]?.body.id
+  expect((await house.call('DELETE', `/api/v1/artifacts/${id}`, { token: person.token })).status).toBe(200)
+  expect((await upload(house, [1900])).status).toBeLessThan(300)
+  expect(await usage()).toMatchObject({ bytes: 10_000, counted_bytes: 10_000 })
+  // Somebody else's workspace has room of its own.
+  person = await house.newPerson()
+  expect((await upload(house, [1900])).status).toBeLessThan(300)
+})
+
+test('files are counted too, and what is refused leaves nothing in the store', async () => {
+  person = await house.newPerson()
+  const answers = await atOnce(8, (by) => upload(by, [1, 1, 1]))
+  expect(answers.filter(({ status }) => status === 400)).toHaveLength(4)
+  expect(await usage()).toMatchObject({ files: 12, counted_files: 12 })
+  const blobs = async () => {
+    const { rows } = await query('select count(*)::int as count from blobs')
+    return rows[0].count
+  }
+  const before = await blobs()
+  const { status, body } = await upload(house, [77])
+  expect([status, body.error.details]).toEqual([400, { limit: limits.files }])
+  expect(await blobs()).toBe(before)
+})
+
+test('counters start from what is there, and go with the workspace', async () => {
+  person = await house.newPerson()
+  await upload(house, [10, 20])
+  await query('delete from artifacts where workspace_id = $1', [person.workspaceId])
+  expect(await usage()).toMatchObject({ counted_bytes: 0, counted_files: 0 })
+  await upload(house, [10, 20])
+  await query('delete from workspaces where id = $1', [person.workspaceId])
+  expect(await usage()).toMatchObject({ bytes: 0, counted_bytes: null })
+})
+
+test('of executions prepared at once as many are kept as may wait', async () => {
+  person = await house.newPerson()
+  await installErrand(house, person)
+  const prepare = (by: House) =>
+    by.call('POST', '/api/v1/executions', {
+      token: person.token,
+      body: { skill_slug: 'errand', input: 'Later.' },
+    })
+  const answers = await atOnce(14, prepare)
+  const refused = answers.filter(({ status }) => status === 400)
+  expect(refused).toHaveLength(14 - limits.idle)
+  for (const { body } of refused) expect(body.error.details).toEqual({ limit: limits.idle })
+  const { rows } = await query('select count(*)::int as count from executions where workspace_id = $1', [
+    person.workspaceId,
+  ])
+  expect(rows[0].count).toBe(limits.idle)
+  const id = answers.find(({ status }) => status === 200)?.body.id
+  await house.call('POST', `/api/v1/executions/${id}/cancel`, { token: person.token })
+  await prepareErrand(house, person, 'Now there is room.')
+  expect((await prepare(house)).status).toBe(400)
+})
+
+const counted = async () => {
+  const { rows } = await query('select bytes::int, files::int from artifact_usage where workspace_id = $1', [
+    person.workspaceId,
+  ])
+  return rows[0] ?? { bytes: 0, files: 0 }
+}
+const attach = (by: House, size: number, credential: object = { token: person.token }) =>
+  by.call('POST', '/api/v1/executions', {
+    ...credential,
+    body: {
+      skill_slug: 'errand',
+      input: 'Later.',
+      attachments: [{ name: 'a.txt', data: Buffer.alloc(size, `${Math.random()}`).toString('base64') }],
+    },
+  })
+
+test('what comes with executions is counted, also through a key without a scope, and let go when none was started', async () => {
+  person = await house.newPerson()
+  await installErrand(house, person)
+  const { bytes: before } = await counted()
+  const { secret } = await house.newKey(person, { scopes: ['agent:list'] })
+  const size = Math.floor((limits.bytes - before) / 3)
+  const answers = await atOnce(4, (by) => attach(by, size, { key: secret }))
+  const kept = answers.filter(({ status }) => status === 200)
+  expect(kept).toHaveLength(3)
+  expect(answers.find(({ status }) => status === 400)?.body.error.details).toEqual({ limit: limits.bytes })
+  expect(await counted()).toMatchObject({ bytes: before + 3 * size })
+  const { rows } = await query('select count(*)::int as count from blobs')
+  expect((await attach(house, size, { key: secret })).status).toBe(400)
+  expect((await query('select count(*)::int as count from blobs')).rows).toEqual(rows)
+  const cancel = (id: string) => house.call('POST', `/api/v1/executions/${id}/cancel`, { key: secret })
+  for (const { body } of kept) expect((await cancel(body.id)).status).toBe(200)
+  // For who runs it after all; then it goes.
+  expect((await attach(house, size, { key: secret })).status).toBe(400)
+  await shiftClock(databaseUrl, 3700)
+  const sweep = house.sweeps.find(({ table }) => table === 'attachments')
+  expect(await sweep?.run()).toBe(3)
+  await shiftClock(databaseUrl, 0)
+  expect(await counted()).toMatchObject({ bytes: before })
+  expect((await attach(house, size)).status).toBe(200)
+})
+
+test('versions of a skill are counted by their content, whatever becomes of the artifacts they came from', async () => {
+  person = await house.newPerson()
+  const install = async (filler: string) => {
+    const files = { 'SKILL.md': `${skillText('errand', 'Run the errand.')}\n${filler}` }
+    const artifact = await newSkillArtifact(house, person, files)
+    const answer = await house.call('POST', '/api/v1/skills/errand/install', {
+      token: person.token,
+      body: { artifactId: artifact.id },
+    })
+    await house.call('DELETE', `/api/v1/artifacts/${artifact.id}`, { token: person.token })
+    return answer.status
+  }
+  const statuses = []
+  for (const letter of ['a', 'b', 'c', 'd']) statuses.push(await install(letter.repeat(2400)))
+  // The fourth finds room as an artifact, and none as a version beside it.
+  expect(statuses).toEqual([200, 200, 200, 400])
+  const { bytes } = await counted()
+  expect(bytes).toBeGreaterThan(7200)
+  const restored = await house.call('POST', '/api/v1/skills/errand/versions/1/restore', {
+    token: person.token,
+  })
+  expect(restored.status).toBe(200)
+  expect(await counted()).toMatchObject({ bytes })
+})

@@ -1,0 +1,173 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, describe, expect, test } from 'vitest'
+import { createSandboxDriver, type SandboxConfig } from '#machinery/sandbox/sandbox.ts'
+import {
+  cgroupFolders,
+  kinds,
+  makeConfig,
+  processesOf,
+  removeConfig,
+  smallLimits,
+  stubbornTree,
+  waitUntil,
+} from './support.ts'
+
+/** The walls that take longer to put up are tried less often. All of them five times as often with `npm run races`. */
+const times = Number(process.env['SANDBOX_ROUNDS'] ?? 1)
+const rounds = { bubblewrap: 20 * times, runc: 6 * times, runsc: 2 * times }
+const costRounds = 5
+const nobody = 65534
+
+const configs: SandboxConfig[] = []
+const configOf = (kind: SandboxConfig['kind']) => {
+  const config = makeConfig(kind)
+  configs.push(config)
+  return config
+}
+afterAll(() => {
+  for (const config of configs) removeConfig(config)
+})
+
+function startWorker(
+  config: SandboxConfig,
+  task: string[],
+  more: { uid?: number; path?: string } = {},
+): ChildProcess {
+  const program = new URL('worker-program.ts', import.meta.url).pathname
+  return spawn(process.execPath, [program, JSON.stringify(config), ...task], {
+    cwd: '/',
+    env: { PATH: more.path ?? process.env['PATH'] },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    ...(more.uid === undefined ? {} : { uid: more.uid, gid: more.uid }),
+  })
+}
+
+const say = async (worker: ChildProcess) => (worker.stdout ? (await text(worker.stdout)).trim() : '')
+
+/** What is dead and only waits to be collected by the machine's first process runs no more. */
+function isRunning(pid: string): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+describe.each(kinds)('%s', (kind) => {
+  test(`a tree that ignores SIGTERM is gone after destroy, ${rounds[kind]} times`, {
+    timeout: 200_000,
+  }, async () => {
+    const config = configOf(kind)
+    const driver = createSandboxDriver(config)
+    const tookMs: number[] = []
+    for (let round = 0; round < rounds[kind]; round++) {
+      const id = `stubborn-${kind}-${round}`
+      const sandbox = await driver.create({ id, skillFiles: [], limits: smallLimits, env: {} })
+      const command = sandbox.run({ shell: stubbornTree, timeoutMs: 60_000, maxOutputBytes: 1000 })
+      const refused = expect(command).rejects.toMatchObject({ reason: 'lost' })
+      // The first process, the command, three sessions with a bash and two sleeps each.
+      await waitUntil(() => processesOf(config, id).size >= 11, 10_000)
+      const pids = [...processesOf(config, id)]
+      const startedMs = performance.now()
+      expect(await sandbox.destroy()).toBe(true)
+      tookMs.push(performance.now() - startedMs)
+      expect(pids.filter(isRunning)).toEqual([])
+      expect(cgroupFolders(join(config.cgroupParent, id))).toEqual([])
+      expect(readdirSync(join(config.directory, 'sandboxes'))).toEqual([])
+      expect(await sandbox.destroy()).toBe(true)
+      await refused
+    }
+    const sorted = tookMs.toSorted((a, b) => a - b)
+    const at = (share: number) => sorted.at(Math.ceil(sorted.length * share) - 1)?.toFixed(1)
+    console.log(`${kind}: destroyed ${sorted.length} trees, median ${at(0.5)} ms, slowest ${at(1)} ms`)
+    expect(sorted.at(-1)).toBeLessThan(2000)
+  })
+
+  test('when the worker is killed its sandbox ends, and the next one sweeps up', {
+    timeout: 60_000,
+  }, async () => {
+    const config = configOf(kind)
+    const worker = startWorker(config, ['hold', 'held'])
+    try {
+      await waitUntil(() => processesOf(config, 'held').size >= 11, 20_000)
+    } finally {
+      worker.kill('SIGKILL')
+    }
+    const tookMs = await waitUntil(() => processesOf(config, 'held').size === 0, 5000)
+    console.log(`${kind}: empty ${tookMs.toFixed(0)} ms after the worker was killed`)
+    const driver = createSandboxDriver(config)
+    expect(await driver.sweep(async (id) => id === 'held')).toBe(0)
+    expect(readdirSync(join(config.directory, 'sandboxes'))).toEqual(['held'])
+    expect(await driver.sweep(async () => false)).toBe(1)
+    expect(readdirSync(join(config.directory, 'sandboxes'))).toEqual([])
+    expect(cgroupFolders(join(config.cgroupParent, 'held'))).toEqual([])
+    const again = await driver.create({ id: 'held', skillFiles: [], limits: smallLimits, env: {} })
+    expect(await again.destroy()).toBe(true)
+  })
+
+  test('a trial whose worker was killed is swept up after a minute, and not one under way', async () => {
+    const config = configOf(kind)
+    const worker = startWorker(config, ['hold', 'check-left'])
+    await waitUntil(() => processesOf(config, 'check-left').size >= 11, 20_000)
+    worker.kill('SIGKILL')
+    await waitUntil(() => processesOf(config, 'check-left').size === 0, 5000)
+    const driver = createSandboxDriver(config)
+    const isAlive = async () => true
+    expect(await driver.sweep(isAlive)).toBe(0)
+    const longAgo = new Date(Date.now() - 61_000)
+    utimesSync(join(config.directory, 'sandboxes', 'check-left'), longAgo, longAgo)
+    expect(await driver.sweep(isAlive)).toBe(1)
+    expect(readdirSync(join(config.directory, 'sandboxes'))).toEqual([])
+  })
+
+  test('check says what to do when the program is missing', async () => {
+    const worker = startWorker(configOf(kind), ['check'], { path: '/nonexistent' })
+    expect(await say(worker)).toMatch(/could not be started; install it/)
+  })
+
+  test('what starting costs', { timeout: 60_000 }, async () => {
+    const driver = createSandboxDriver(configOf(kind))
+    const tookMs = { create: [] as number[], run: [] as number[], destroy: [] as number[] }
+    const measure = async <T>(list: number[], work: () => Promise<T>) => {
+      const startedMs = performance.now()
+      const result = await work()
+      list.push(performance.now() - startedMs)
+      return result
+    }
+    for (let round = 0; round < costRounds; round++) {
+      const spec = { id: `cost-${round}`, skillFiles: [], limits: smallLimits, env: {} }
+      const sandbox = await measure(tookMs.create, () => driver.create(spec))
+      await measure(tookMs.run, () => sandbox.run({ shell: 'true', timeoutMs: 5000, maxOutputBytes: 10 }))
+      expect(await measure(tookMs.destroy, () => sandbox.destroy())).toBe(true)
+    }
+    const median = (list: number[]) => list.toSorted((a, b) => a - b)[costRounds >> 1]?.toFixed(1)
+    const { create, run, destroy } = tookMs
+    console.log(`${kind}: create ${median(create)} ms, true ${median(run)} ms, destroy ${median(destroy)} ms`)
+  })
+})
+
+describe('a worker that is not root', () => {
+  const writable = (kind: SandboxConfig['kind']) => {
+    const config = configOf(kind)
+    // Its own folder, as an operator would give it.
+    const directory = join(config.directory, 'own')
+    mkdirSync(directory)
+    chmodSync(directory, 0o777)
+    return { ...config, directory }
+  }
+
+  test.each(kinds)('cannot limit, or not start, %s: check refuses', async (kind) => {
+    const said = await say(startWorker(writable(kind), ['check'], { uid: nobody }))
+    expect(said).toMatch(
+      kind === 'bubblewrap' ? /cannot be limited: .*delegated cgroup/ : /needs a worker that runs as root/,
+    )
+  })
+
+  test('runs without limits only when told so by name', async () => {
+    const config = writable('bubblewrap-without-limits')
+    expect(await say(startWorker(config, ['check'], { uid: nobody }))).toBe('protected')
+  })
+})

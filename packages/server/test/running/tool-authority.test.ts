@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Holder, newHolder } from '../support/credentials.ts'
+import { type App, type OAuthHouse, openOAuthHouse, registerApp } from '../support/oauth.ts'
+import { newToolRun, type Sender, toolsetParts } from '../support/tool-runs.ts'
+
+/** Who must say yes before a tool is used: every tool, by every kind of credential, before and after reading from outside. */
+let set: OAuthHouse
+let app: App
+let holder: Holder
+let grantId: number
+let sessionId: number
+
+const definition = {
+  id: 'asking',
+  inputSchema: {},
+  outputSchema: {},
+  graph: [{ type: 'mapping', id: 'out', mapConfig: '{}' }],
+}
+
+beforeAll(async () => {
+  set = await openOAuthHouse()
+  app = await registerApp(set.house, set.owner)
+  holder = await newHolder(set, app, 'matrix')
+  const call = (method: string, path: string, body?: unknown) =>
+    holder.call(holder.session, method, path, body)
+  const files = [{ path: 'SKILL.md', content: '---\nname: writer\ndescription: Writes.\n---\nWrite.\n' }]
+  const { body: artifact } = await call('POST', '/artifacts', { type: 'skill', files })
+  await call('POST', '/skills/writer/install', { artifactId: artifact.id })
+  await call('POST', '/workflows/asking/install', { definition })
+  const [grant] = await set.query(
+    "select id from oauth_records where model = 'Grant' and user_id = $1 and workspace_id = $2 order by id desc limit 1",
+    [holder.userId, holder.workspaceId],
+  )
+  grantId = Number(grant.id)
+  const [session] = await set.query('select id from sessions where user_id = $1 order by id desc limit 1', [
+    holder.userId,
+  ])
+  sessionId = Number(session.id)
+})
+
+afterAll(() => set.close())
+
+const senders = ['key with only agent:message', 'key with the scope', 'session', 'oauth'] as const
+type SenderName = (typeof senders)[number]
+
+async function senderOf(name: SenderName): Promise<Sender> {
+  const { workspaceId, userId } = holder
+  const by = (kind: Sender['credential']['kind'], id: number) => ({
+    workspaceId,
+    userId,
+    credential: { kind, id },
+  })
+  if (name === 'session') return by('session', sessionId)
+  if (name === 'oauth') return by('oauth', grantId)
+  // One for each case: five requests of a key wait at most.
+  const more = name === 'key with the scope' ? ['tool:execute', 'workspace:files:write'] : []
+  const key = await holder.newKey({ access: 'declared', scopes: ['agent:message', ...more] })
+  return by('key', key.id)
+}
+
+/** What each is called with, and its class, which the table speaks of. */
+const tools = {
+  search_skills: ['look', {}],
+  get_execution: ['look', { executionId: 'exec_none' }],
+  run_skill: ['spend', { slug: 'writer', input: 'Write' }],
+  workflow_guide: ['look', {}],
+  list_workflows: ['look', {}],
+  get_workflow: ['look', { slug: 'asking' }],
+  validate_workflow: ['look', { definition }],
+  install_workflow: ['make', { slug: 'another', definition: { ...definition, id: 'another' } }],
+  launch_workflow: ['spend', { slug: 'asking' }],
+  get_workflow_run: ['look', { runId: 'run_none' }],
+  cancel_workflow_run: ['spend', { runId: 'run_none' }],
+  'http-request': ['outside', { url: 'https://nowhere.example/' }],
+  'transform-json': ['look', { expression: '1 + 1' }],
+} as const
+
+/** Section by section as it was decided, and not read from the code. */
+const table: Record<SenderName, Record<string, [clean: string, tainted: string]>> = {
+  'key with only agent:message': {
+    look: ['yes', 'yes'],
+    make: ['permission', 'permission'],
+    spend: ['permission', 'permission'],
+    outside: ['permission', 'permission'],
+  },
+  'key with the scope': {
+    look: ['yes', 'yes'],
+    make: ['yes', 'yes'],
+    spend: ['yes', 'yes'],
+    outside: ['yes', 'tool'],
+  },
+  session: {
+    look: ['yes', 'yes'],
+    make: ['yes', 'yes'],
+    spend: ['yes', 'yes'],
+    outside: ['tool', 'tool with passkey'],
+  },
+  oauth: { look: ['yes', 'yes'], make: ['yes', 'yes'], spend: ['yes', 'yes'], outside: ['yes', 'no'] },
+}
+
+async function outcome(sender: Sender, name: string, input: unknown, tainted: boolean): Promise<string> {
+  const { toolset } = newToolRun(toolsetParts(set.house), sender, { tainted })
+  const used = await toolset.use({ id: `call_${randomUUID()}`, name, input })
+  if (!('pause' in used)) return /an app can ask nobody|lacks the scope/.test(used.output) ? 'no' : 'yes'
+  const { kind, ref, frame } = used.pause
+  if (kind !== 'approval') return 'yes'
+  const { kind: asked } = { kind: 'nothing', ...frame?.payload }
+  if (asked !== 'tool') return asked
+  const [row] = await set.query('select question from approval_requests where id = $1', [ref])
+  const isSession = sender.credential.kind === 'session'
+  return isSession && row.question.needsPasskey ? 'tool with passkey' : 'tool'
+}
+
+test('the matrix has every tool that an agent with all groups has', () => {
+  const sender = {
+    workspaceId: holder.workspaceId,
+    userId: holder.userId,
+    credential: { kind: 'session', id: 1 },
+  } as const
+  const { toolset } = newToolRun(toolsetParts(set.house), sender)
+  expect(toolset.schemas.map(({ name }) => name).sort()).toEqual(Object.keys(tools).sort())
+})
+
+describe.each(senders)('%s', (name) => {
+  describe.each([
+    ['clean', 0],
+    ['tainted', 1],
+  ] as const)('%s', (_state, column) => {
+    test.each(Object.entries(tools))('%s', async (tool, [does, input]) => {
+      const sender = await senderOf(name)
+      expect(await outcome(sender, tool, input, column === 1)).toBe(table[name][does]?.[column])
+    })
+  })
+})

@@ -1,0 +1,81 @@
+import { get, type IncomingMessage } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Person } from '../../../../test/support/caller.ts'
+import { withDatabase } from '../../../../test/support/database.ts'
+import { createDatabase, type House, openHouse } from '../support/house.ts'
+import { newTrace, said } from '../support/traces.ts'
+
+/** More than sockets and streams hold, so that a reader who stops keeps the export from ending. */
+const turns = 15_000
+let house: House
+let person: Person
+let databaseUrl: string
+
+beforeAll(async () => {
+  databaseUrl = await createDatabase()
+  house = await openHouse({ DATABASE_URL: databaseUrl })
+  person = await house.newPerson()
+})
+
+afterAll(() => house?.close())
+
+const query = (text: string, values: unknown[]) =>
+  withDatabase(databaseUrl, (database) => database.query(text, values))
+
+async function longTrace(): Promise<string> {
+  const id = await newTrace(house, person, [said('first')])
+  await query(
+    `insert into trace_turns (trace_id, seq, type, payload, user_id)
+     select $1, 1 + g, 'agent.text', $2, gen_random_uuid() from generate_series(1, ${turns}) g`,
+    [id, JSON.stringify(said('x'.repeat(1000)).payload)],
+  )
+  await query('update traces set last_seq = $2 where id = $1', [id, turns + 1])
+  return id
+}
+
+/** Reads the beginning, lets something happen, and reads on. */
+async function exportAround(id: string, key: string, happens: () => Promise<unknown>) {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const url = `${house.url}/api/v1/traces/${id}/export?format=jsonl`
+    get(url, { agent: false, headers: { 'x-api-key': key } }, resolve).on('error', reject)
+  })
+  let text = ''
+  let lines = 0
+  response.on('data', (chunk: Buffer) => {
+    text = (text + chunk.toString()).slice(-200)
+    lines += chunk.toString().split('\n').length - 1
+  })
+  await delay(50)
+  response.pause()
+  await happens()
+  // Who was admitted is believed for 0.9 s.
+  await delay(1000)
+  const ended = new Promise<'whole' | 'cut'>((resolve) => {
+    response.on('end', () => resolve('whole'))
+    response.on('error', () => resolve('cut'))
+    response.on('aborted', () => resolve('cut'))
+  })
+  response.resume()
+  return { ended: await ended, lines, text }
+}
+
+test('an export goes on while its reader may have it, and is cut when the key has ended', async () => {
+  const id = await longTrace()
+  const key = await house.newKey(person)
+  const whole = await exportAround(id, key.secret, async () => {})
+  expect(whole).toMatchObject({ ended: 'whole', lines: turns + 3 })
+  const cut = await exportAround(id, key.secret, () =>
+    house.call('DELETE', `/api/v1/keys/${key.id}`, { token: person.token }),
+  )
+  expect(cut.ended).toBe('cut')
+  expect(cut.lines).toBeLessThan(turns)
+})
+
+test('an export of a trace that goes away meanwhile does not look whole', async () => {
+  const id = await longTrace()
+  const { secret } = await house.newKey(person)
+  const cut = await exportAround(id, secret, () => query('delete from traces where id = $1', [id]))
+  expect(cut.ended).toBe('cut')
+  expect(cut.text).not.toContain('redactions')
+})

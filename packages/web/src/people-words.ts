@@ -1,0 +1,85 @@
+/** What the pages say about other people and about apps. */
+const plural = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`
+
+export const peopleWords = {
+  apps: {
+    title: 'Apps',
+    note: 'Which apps may act for you, and where.',
+    text: 'Apps that you let in. Where the service does not narrow them down, they may read and change everything in their workspace, whatever they asked for.',
+    none: 'No app may act for you.',
+    allowedIn: (workspace: string) => `in ${workspace}`,
+    lastUsed: (when: string) => `last used ${when}`,
+    neverUsed: 'never used',
+    asked: 'Asked for',
+    until: (date: string) => `ends by itself on ${date}`,
+    end: 'End',
+    endOf: (name: string) => `End: ${name}`,
+  },
+
+  roles: { owner: 'Owner', member: 'Member' } as Record<string, string>,
+  roleMeans: {
+    owner: 'Works here, invites people and removes them.',
+    member: 'Works here.',
+  } as Record<string, string>,
+
+  members: {
+    title: 'Members',
+    note: 'Who works in this workspace.',
+    count: (count: number) => plural(count, 'person', 'people'),
+    personal: 'This is your personal workspace: nobody else is in it, and nobody can be invited.',
+    personalNext: 'Make a workspace for a team, and invite people there.',
+    teamName: 'Name of the team',
+    makeTeam: 'Make a workspace',
+    you: 'you',
+    unnamed: 'Somebody without a name',
+    since: (date: string) => `since ${date}`,
+    remove: 'Remove',
+    removeOf: (name: string) => `Remove ${name}`,
+    leave: 'Leave',
+    removeTitle: (name: string) => `Remove ${name}?`,
+    removeText: 'They see nothing of this workspace any more, and their agents here stop working at once.',
+    leaveTitle: (workspace: string) => `Leave ${workspace}?`,
+    leaveText:
+      'You see nothing of this workspace any more, and your agents here stop working at once. To come back you need a new invitation.',
+    removed: (name: string) => `${name} is not a member any more.`,
+    lost: (workspace: string) => `You are not a member of ${workspace} any more.`,
+    lostNow: 'Understood',
+    gone: 'You are not a member of this workspace any more.',
+  },
+
+  inviting: {
+    title: 'Invite somebody',
+    address: 'Their address',
+    role: 'As',
+    send: 'Invite',
+    sent: (email: string) =>
+      `${email} is invited. Nothing is sent to them: let them sign in here with this address, and look under Settings, Invitations.`,
+    waiting: 'Invited, and not answered yet',
+    none: 'No invitation waits for an answer.',
+    until: (date: string) => `until ${date}`,
+    withdraw: 'Withdraw',
+    withdrawOf: (email: string) => `Withdraw: ${email}`,
+    withdrawn: (email: string) => `The invitation of ${email} is withdrawn.`,
+  },
+
+  invitations: {
+    title: 'Invitations',
+    note: 'Workspaces that you were invited to.',
+    waiting: (count: number) => plural(count, 'invitation waits for you', 'invitations wait for you'),
+    text: 'You join only by pressing Accept. What a workspace and a person are called is what they chose themselves.',
+    none: 'Nobody has invited you.',
+    noneText: 'Invitations are for the address that you signed in with.',
+    unnamedWorkspace: 'A workspace without a name',
+    by: 'Invited by',
+    as: 'You would be',
+    until: 'Until',
+    accept: 'Accept',
+    acceptOf: (workspace: string) => `Accept: ${workspace}`,
+    decline: 'Decline',
+    declineOf: (workspace: string) => `Decline: ${workspace}`,
+    joined: (workspace: string) => `You are a member of ${workspace} now.`,
+    goThere: 'Work there',
+    declined: (workspace: string) => `You have declined the invitation to ${workspace}.`,
+    over: 'This invitation was withdrawn, answered or has ended. Ask for a new one.',
+  },
+} as const
