@@ -9,8 +9,12 @@ import { defineConfig } from 'vitest/config'
  * e2e: a real browser against a whole stack. catalog: the skills that ship with the marketplace, run for real.
  * peers: the workflow language against another implementation, where that is installed (`npm run test:peers`).
  */
+
+/** A proof runs the same files at their full size, and those that have no small form. */
+const kind = process.env['PROOF'] === '1' ? '{test,proof}' : 'test'
+const expecting = { poll: { timeout: 20_000 } }
 const peers = existsSync('bench/peers/node_modules')
-  ? [{ test: { name: 'peers', include: ['bench/peers/*.test.ts'] } }]
+  ? [{ test: { name: 'peers', include: [`bench/peers/*.${kind}.ts`] } }]
   : []
 /** The library as a package on other runtimes, where those are installed (`npm run test:package`). */
 const withoutRuntimes = existsSync('test/runtimes/node_modules') ? [] : ['packages/sdk/test/package/**']
@@ -23,77 +27,84 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: [
-            'packages/*/src/**/*.test.ts',
-            'stack/**/*.test.ts',
-            'test/{chaos,patterns}/**/*.test.ts',
+            `packages/*/src/**/*.${kind}.ts`,
+            `stack/**/*.${kind}.ts`,
+            `test/{chaos,patterns}/**/*.${kind}.ts`,
           ],
           // Some count to many thousands, and in CI other projects run beside them.
-          testTimeout: 20_000,
+          testTimeout: 60_000,
+          expect: expecting,
         },
       },
       {
         test: {
           name: 'server',
-          include: ['packages/server/test/**/*.test.ts'],
+          include: [`packages/server/test/**/*.${kind}.ts`],
           globalSetup: ['packages/server/test/support/global-setup.ts'],
-          fileParallelism: false,
+          // Each file has a database, each worker a Redis: three keep two cores busy while some wait.
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
           // Loading the server took three seconds of each of its many files.
           isolate: false,
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
+          testTimeout: 90_000,
+          hookTimeout: 120_000,
+          expect: expecting,
         },
       },
       {
         test: {
           name: 'conformance',
-          include: ['test/conformance/**/*.test.ts'],
+          include: [`test/conformance/**/*.${kind}.ts`],
           globalSetup: ['test/conformance/support/global-setup.ts'],
           fileParallelism: false,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          expect: expecting,
         },
       },
       {
         test: {
           name: 'system',
-          include: ['test/system/**/*.test.ts'],
+          include: [`test/system/**/*.${kind}.ts`],
           fileParallelism: false,
           testTimeout: 300_000,
-          hookTimeout: 60_000,
+          hookTimeout: 120_000,
+          expect: expecting,
         },
       },
       {
         test: {
           name: 'sdk',
-          include: ['packages/sdk/test/**/*.test.ts'],
+          include: [`packages/sdk/test/**/*.${kind}.ts`],
           exclude: withoutRuntimes,
           globalSetup: ['packages/sdk/test/support/global-setup.ts'],
           fileParallelism: false,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          expect: expecting,
         },
       },
       {
         test: {
           name: 'cli',
-          include: ['packages/cli/test/**/*.test.ts'],
+          include: [`packages/cli/test/**/*.${kind}.ts`],
           globalSetup: ['packages/cli/test/support/global-setup.ts'],
           fileParallelism: false,
-          testTimeout: 60_000,
+          testTimeout: 120_000,
           hookTimeout: 120_000,
+          expect: expecting,
         },
       },
       ...peers,
-      { test: { name: 'catalog', include: ['test/catalog/**/*.test.ts'], testTimeout: 60_000 } },
+      { test: { name: 'catalog', include: [`test/catalog/**/*.${kind}.ts`], testTimeout: 120_000 } },
       {
         test: {
           name: 'e2e',
-          include: ['test/e2e/**/*.test.ts'],
+          include: [`test/e2e/**/*.${kind}.ts`],
           fileParallelism: false,
           testTimeout: 240_000,
-          hookTimeout: 120_000,
-          // What a page or a worker does next comes when two busy cores come to it.
-          expect: { poll: { timeout: 20_000 } },
+          hookTimeout: 240_000,
+          expect: expecting,
         },
       },
     ],

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { patienceFor } from '../support/proof.ts'
 import { type HeardSocket, openSocket } from '../support/sockets.ts'
 import { inWorkspace, must, newKey, newWorkspace } from './support/actors.ts'
 import type { Caller, SendOptions } from './support/client.ts'
@@ -30,7 +31,7 @@ const typesAbout = ({ heard }: HeardSocket, executionId: string): string[] =>
 /** Waits until the end of an execution was told, and gives all that was told of it. */
 async function heardOf(socket: HeardSocket, executionId: string): Promise<string[]> {
   const hasEnd = () => typesAbout(socket, executionId).some((type) => /-(completed|failed)$/.test(type))
-  await expect.poll(hasEnd, { timeout: 5000, interval: 20 }).toBe(true)
+  await expect.poll(hasEnd, { timeout: patienceFor(5000), interval: 20 }).toBe(true)
   return typesAbout(socket, executionId)
 }
 

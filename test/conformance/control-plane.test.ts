@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { patienceFor } from '../support/proof.ts'
 import { type HeardSocket, openSocket, tryUpgrade } from '../support/sockets.ts'
 import {
   inWorkspace,
@@ -38,7 +39,7 @@ async function makeEvent(person: Person, options?: SendOptions): Promise<string>
 
 async function hears({ heard }: HeardSocket, approvalId: string): Promise<void> {
   await expect
-    .poll(() => heard.map((event) => event.approvalId), { timeout: 3000, interval: 20 })
+    .poll(() => heard.map((event) => event.approvalId), { timeout: patienceFor(3000), interval: 20 })
     .toContain(approvalId)
 }
 
@@ -122,7 +123,7 @@ describe('the event socket', () => {
     must(await approveConsent(person, consent.consent_id, ['profile:read']), 200)
     const asked = await mustRequest(key, 'billing:read')
     must(await denyRequest(person, asked.request_id), 200)
-    await expect.poll(() => said.length, { timeout: 3000, interval: 20 }).toBe(4)
+    await expect.poll(() => said.length, { timeout: patienceFor(3000), interval: 20 }).toBe(4)
     socket.close()
     expect(said.every((text) => typeof text === 'string')).toBe(true)
     const event = (type: string, approvalId: string, more: object) => ({
@@ -155,10 +156,12 @@ describe('the event socket', () => {
         keys: expect.arrayContaining(['skills']),
       }
       await installText(person, 'tidy')
-      await expect.poll(() => heard, { timeout: 2000, interval: 20 }).toMatchObject([event])
+      await expect.poll(() => heard, { timeout: patienceFor(2000), interval: 20 }).toMatchObject([event])
       must(await person.post('/skills/tidy/versions/1/restore'), 200)
       must(await person.post('/skills/tidy/uninstall'), 200)
-      await expect.poll(() => heard, { timeout: 2000, interval: 20 }).toMatchObject([event, event, event])
+      await expect
+        .poll(() => heard, { timeout: patienceFor(2000), interval: 20 })
+        .toMatchObject([event, event, event])
     })
   })
 

@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { patienceFor } from '../support/proof.ts'
 import { keyCaller, listKeys, type NewKeyRecord, newKey, newPerson } from './support/actors.ts'
 import { credentialsForgotten, withClock } from './support/clock.ts'
 import { expectRefusal } from './support/shapes.ts'
@@ -15,7 +16,7 @@ stackOnly('a key falls idle after a day and dormant after thirty', () => {
       const keys = await listKeys(person)
       return [used, unused].map((key) => keys.find(({ id }) => id === key.id)?.activity)
     }
-    await expect.poll(activities, { timeout: 3000, interval: 100 }).toEqual(['ACTIVE', 'IDLE'])
+    await expect.poll(activities, { timeout: patienceFor(3000), interval: 100 }).toEqual(['ACTIVE', 'IDLE'])
     await clock.setAhead({ hours: 23, minutes: 59 })
     expect(await activities()).toEqual(['ACTIVE', 'IDLE'])
     await clock.setAhead({ hours: 24, minutes: 1 })
@@ -54,7 +55,9 @@ stackOnly('a session lapses thirty days after its last use', () => {
     const expiry = async () => (await used.get<{ expires_at: string }>('/auth/session')).body.expires_at
     const dayOf = (time: string) => Math.round((Date.parse(time) - Date.now()) / 86_400_000)
     // The renewal is written beside the answer, not before it.
-    await expect.poll(async () => dayOf(await expiry()), { timeout: 3000, interval: 100 }).toBe(59)
+    await expect
+      .poll(async () => dayOf(await expiry()), { timeout: patienceFor(3000), interval: 100 })
+      .toBe(59)
     await clock.setAhead({ days: 29, hours: 23, minutes: 59 })
     expect((await late.get('/auth/session')).status).toBe(200)
     await clock.setAhead({ days: 30, minutes: 1 })

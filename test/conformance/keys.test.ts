@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { patienceFor } from '../support/proof.ts'
 import {
   confirm,
   inWorkspace,
@@ -180,7 +181,7 @@ describe('the list of keys', () => {
     const [used, unused] = [await newKey(person), await newKey(person)]
     expect((await used.get('/workspaces')).status).toBe(200)
     // The use is noted beside the answer, not before it.
-    await expect.poll(() => activityOf(used.id), { timeout: 3000, interval: 100 }).toBe('ACTIVE')
+    await expect.poll(() => activityOf(used.id), { timeout: patienceFor(3000), interval: 100 }).toBe('ACTIVE')
     expect(await activityOf(unused.id)).toBe('IDLE')
     expect((await publishedValues('GET', '/api/v1/keys'))['activity']).toEqual(['ACTIVE', 'IDLE', 'DORMANT'])
 

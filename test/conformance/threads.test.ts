@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { until } from '../support/processes.ts'
+import { atSize, expectWithin } from '../support/proof.ts'
 import { must, newKey, newPerson } from './support/actors.ts'
-import { pause } from './support/client.ts'
 import { script } from './support/executions.ts'
 import { expectRefusal, isoPattern } from './support/shapes.ts'
 import { chatStream, type Frame, frameOf, framesOf, send, subscribe, typesOf } from './support/threads.ts'
@@ -96,17 +97,16 @@ describe('a subscription', () => {
     void stream.ended.then(() => {
       isOpen = false
     })
-    await pause(53_000)
+    const heard = () => stream.comments.filter(({ text }) => text.startsWith('heartbeat'))
+    await until(() => heard().length === atSize(1, 2), atSize(27_000, 53_000))
     expect(isOpen).toBe(true)
-    const beats = stream.comments.filter(({ text }) => text.startsWith('heartbeat'))
-    expect(beats).toHaveLength(2)
-    const [first = Number.NaN, second = Number.NaN] = beats.map(({ at }) => at)
-    for (const period of [first - begun, second - first]) {
-      expect(period).toBeGreaterThan(23_000)
-      expect(period).toBeLessThan(27_000)
+    for (const [index, { at }] of heard().entries()) {
+      const due = 25_000 * (index + 1)
+      expect(at - begun).toBeGreaterThan(due - 100)
+      expectWithin(at - begun - due, 2000, 'a heartbeat')
     }
     stream.close()
-  }, 90_000)
+  }, 120_000)
 })
 
 describe('a message', () => {

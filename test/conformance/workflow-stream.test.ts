@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { expectWithin } from '../support/proof.ts'
 import { must, newPerson } from './support/actors.ts'
 import { pause } from './support/client.ts'
 import type { OpenStream } from './support/event-streams.ts'
@@ -40,7 +41,7 @@ test('a stream begins with the run as it is, in frames of one shape', async () =
   expect(stream.status).toBe(200)
   expect(stream.headers['content-type']).toMatch(/^text\/event-stream/)
   await stream.next(() => true)
-  expect(performance.now() - from).toBeLessThan(1000)
+  expectWithin(performance.now() - from, 1000)
   const { run } = await getRun(person, runId)
   const [frame] = framesOf(stream)
   expect(frame).toEqual({
@@ -76,7 +77,7 @@ test('a change is seen soon', async () => {
   const stream = await watch(runId, person)
   await stream.next(({ data }) => data.includes('"nap"'))
   const { startedAt } = framesOf(stream).at(-1)?.snapshot.context['nap'] ?? { startedAt: 0 }
-  expect(Date.now() - startedAt).toBeLessThan(2000)
+  expectWithin(Date.now() - startedAt, 2000)
   stream.close()
 })
 
@@ -88,7 +89,7 @@ test('a stream opened right after the launch is there', async () => {
   const stream = await watch(runId, person)
   expect(stream.status).toBe(200)
   await stream.next(() => true)
-  expect(performance.now() - from).toBeLessThan(2000)
+  expectWithin(performance.now() - from, 2000)
   stream.close()
 })
 
@@ -97,7 +98,7 @@ describe('the server closes the stream', () => {
     verifies('run-stream:close:success')
     const person = await newPerson()
     const stream = await watch(await begin(person, [short, echo]), person)
-    expect(await endOf(stream, 'success')).toBeLessThan(2000)
+    expectWithin(await endOf(stream, 'success'), 2000)
     expect(framesOf(stream).at(-1)).toMatchObject({ status: 'success', snapshot: { status: 'success' } })
   })
 
@@ -105,7 +106,7 @@ describe('the server closes the stream', () => {
     verifies('run-stream:close:failed')
     const person = await newPerson()
     const stream = await watch(await begin(person, [short, tool('fail')]), person)
-    expect(await endOf(stream, 'failed')).toBeLessThan(2000)
+    expectWithin(await endOf(stream, 'failed'), 2000)
     expect(framesOf(stream).at(-1)).toMatchObject({
       status: 'failed',
       snapshot: { error: { stepId: 'fail' } },
@@ -117,7 +118,7 @@ describe('the server closes the stream', () => {
     const person = await newPerson()
     const runId = await begin(person, [short, question, ask, { ...short, id: 'again' }])
     const stream = await watch(runId, person)
-    expect(await endOf(stream, 'suspended')).toBeLessThan(2000)
+    expectWithin(await endOf(stream, 'suspended'), 2000)
     expect(framesOf(stream).at(-1)?.status).toBe('suspended')
     must(await resume(person, runId, { resumeData: 'yes' }), 200)
     const anew = await watch(runId, person)
@@ -145,7 +146,7 @@ describe('the server closes the stream', () => {
     expect(isOver).toBe(false)
     await stream.ended
     expect(performance.now() - from).toBeGreaterThan(25_000)
-    expect(performance.now() - from).toBeLessThan(35_000)
+    expectWithin(performance.now() - from, 35_000)
     expect(framesOf(stream).at(-1)?.status).toBe('canceled')
   })
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { patienceFor } from '../support/proof.ts'
 import { callFrom, type Device, desktop, expectNoFaults } from './support/app.ts'
 import {
   api,
@@ -27,7 +28,9 @@ test('what another member answers says who it was, on the card and in the list',
   await tom.page.getByTestId('allow').waitFor()
   await looked(tom.page)
   await tom.page.getByTestId('allow').click()
-  await mira.page.locator('[data-testid=decided-banner][data-state=granted]').waitFor({ timeout: 5000 })
+  await mira.page
+    .locator('[data-testid=decided-banner][data-state=granted]')
+    .waitFor({ timeout: patienceFor(5000) })
   const name = await nameOf(tom)
   expect(name).toMatch(/^Tom /)
   expect(await titleOf(mira)).toBe(`Allowed by ${name}`)
@@ -68,7 +71,9 @@ test('what I decide on another device says so, and names nobody else', async () 
   await cardOf(other.page, id).waitFor()
   await other.page.goto(`${origin}/approvals/${id}`)
   await other.page.getByTestId('deny').click()
-  await one.page.locator('[data-testid=decided-banner][data-state=denied]').waitFor({ timeout: 5000 })
+  await one.page
+    .locator('[data-testid=decided-banner][data-state=denied]')
+    .waitFor({ timeout: patienceFor(5000) })
   expect(await titleOf(one)).toBe('Denied by you')
   expect(await one.page.getByTestId('decided-banner').textContent()).toContain('On another device')
   await other.page.locator('[data-testid=decided-banner][data-state=denied]').waitFor()
@@ -89,13 +94,13 @@ test('a pairing that I look up is on my other device by itself, and leaves it wh
   }
   await reviewed(one)
   const card = other.page.locator('[data-testid=inbox-card][data-kind=activation]')
-  await card.waitFor({ timeout: 5000 })
+  await card.waitFor({ timeout: patienceFor(5000) })
   await reviewed(other)
   await one.page.getByTestId('pair-deny').click()
   await one.page.locator('[data-testid=decided-banner][data-state=denied]').waitFor()
   await other.page
     .locator('[data-testid=decided-banner][data-state=deniedElsewhere]')
-    .waitFor({ timeout: 5000 })
+    .waitFor({ timeout: patienceFor(5000) })
   await other.page.waitForURL(`${origin}/`)
   expect(await card.count()).toBe(0)
   expect(await stranger.page.getByTestId('inbox-card').count()).toBe(0)

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { patienceFor } from './proof.ts'
 
 export interface Pids {
   api: number[]
@@ -54,9 +55,10 @@ function signal(pid: number, name: NodeJS.Signals): boolean {
 
 /** Waits until something is so, and fails when it is not so in time. */
 export async function until(isSo: () => boolean | Promise<boolean>, withinMs: number): Promise<void> {
-  const end = performance.now() + withinMs
+  const mostMs = patienceFor(withinMs)
+  const end = performance.now() + mostMs
   while (!(await isSo())) {
-    if (performance.now() > end) throw new Error(`not so after ${withinMs} ms: ${isSo}`)
+    if (performance.now() > end) throw new Error(`not so after ${mostMs} ms: ${isSo}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
 import { pidsOf, until } from '../support/processes.ts'
+import { expectWithin } from '../support/proof.ts'
 import { movedTo, openSocket, openUnread } from '../support/sockets.ts'
 
 const socketCount = 2000
@@ -84,7 +85,7 @@ test(`${socketCount} sockets of two processes hear an event, 99 of 100 within 25
   )
   expect(open).toEqual([socketCount / 2, socketCount / 2])
   expect(delays).toHaveLength(rounds * socketCount)
-  expect(Number(at(0.99))).toBeLessThan(250)
+  expectWithin(Number(at(0.99)), 250)
   for (const socket of sockets) socket.destroy()
 })
 
@@ -107,12 +108,12 @@ test.each([
       expect(answer.status).toBe(200)
       const answeredMs = performance.now() - started
       console.log(`Redis ${what}: revoked after ${answeredMs.toFixed(0)} ms`)
-      expect(answeredMs).toBeLessThan(1000)
+      expectWithin(answeredMs, 1000)
       for (const { closed } of sockets) {
         const { code, at } = await closed
         console.log(`Redis ${what}: socket closed after ${(at - started).toFixed(0)} ms`)
         expect(code).toBe(4001)
-        expect(at - started).toBeLessThan(2000)
+        expectWithin(at - started, 2000)
       }
     } finally {
       if (signal === 'SIGSTOP') process.kill(pid, 'SIGCONT')

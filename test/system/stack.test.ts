@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { type Caller, createCaller } from '../support/caller.ts'
 import { isAlive, pidsOf, until } from '../support/processes.ts'
+import { expectWithin } from '../support/proof.ts'
 import { definitionOf } from '../support/workflows.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -24,7 +25,7 @@ afterAll(() => stack.stop())
 
 test('two API and two worker processes are ready within 20 s', () => {
   console.log(`ready after ${(readyAfterMs / 1000).toFixed(1)} s`)
-  expect(readyAfterMs).toBeLessThan(20_000)
+  expectWithin(readyAfterMs, 20_000)
 })
 
 test('the JSON line says all that a test needs', () => {
@@ -182,7 +183,7 @@ test('a thread hears within 3 s of a run whose worker died before it said a word
   const told = async () =>
     (await caller.call('GET', '/api/v1/threads/home/notifications', { token })).body.items
   await until(async () => (await told()).length > 0, 10_000)
-  expect(performance.now() - begun).toBeLessThan(3000)
+  expectWithin(performance.now() - begun, 3000)
   expect(await told()).toMatchObject([{ kind: 'workflow.canceled', dedupeKey: `${runId}:canceled` }])
 })
 
@@ -229,7 +230,7 @@ test.each(['api', 'worker', 'redis', 'restate', 'postgres'] as const)(
     const killed = performance.now()
     await until(() => [pidsOf(stack.dir)[part]].flat().every((pid) => pid && pid !== victim), 5000)
     const restartedMs = performance.now() - killed
-    expect(restartedMs).toBeLessThan(1000)
+    expectWithin(restartedMs, 1000)
     await until(async () => {
       const answers = await Promise.all(
         stack.apiUrls.map((url) =>

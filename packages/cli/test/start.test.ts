@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, test } from 'vitest'
+import { atSize, expectRatio } from '../../../test/support/proof.ts'
 import { newUser, program } from './support/guild.ts'
 
 /** More of them give a truer minimum: `npm run bench:cli`. */
-const rounds = Number(process.env['START_ROUNDS'] ?? 21)
-const mostRounds = 3 * rounds
+const rounds = Number(process.env['START_ROUNDS'] ?? atSize(2, 21))
+const mostRounds = atSize(1, 3) * rounds
 const everything = rounds > 21
 
 let user: Awaited<ReturnType<typeof newUser>>
@@ -52,10 +53,10 @@ describe('the program is there at once', () => {
     [['help', 'wf'], 1.4],
     [['run', '--help'], 1.4],
   ])('guild %j takes at most %d times as long as nothing', (args, bound) => {
-    expect(ratioOf([program, ...args], nothing, bound)).toBeLessThanOrEqual(bound)
+    expectRatio(ratioOf([program, ...args], nothing, bound), bound, `guild ${args.join(' ')}`)
   })
 
   test('guild whoami takes at most 1.5 times as long as a program that only fetches the same', () => {
-    expect(ratioOf([program, 'whoami', '--json'], ['-e', fetching], 1.5)).toBeLessThanOrEqual(1.5)
+    expectRatio(ratioOf([program, 'whoami', '--json'], ['-e', fetching], 1.5), 1.5, 'guild whoami')
   })
 })

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
+import { expectWithin } from '../../../../test/support/proof.ts'
 import { createDatabase, type House, newTeamWith, openHouse, shiftClock } from '../support/house.ts'
 import { innerCaller } from '../support/inner-caller.ts'
 
@@ -165,7 +166,7 @@ describe('an answer', () => {
       await new Promise((resolve) => setTimeout(resolve, 300))
       await decide(id, 'approve', { choice: 'yes' })
       expect((await polled).body).toEqual({ status: 'answered', choice: 'yes' })
-      expect(performance.now() - begun).toBeLessThan(5000)
+      expectWithin(performance.now() - begun, 5000)
     } finally {
       await other.close()
     }
@@ -210,7 +211,7 @@ describe('an answer', () => {
     const { user } = process.cpuUsage(begun)
     expect(refused.status).toBe(400)
     expect(refused.body.error.details.issues[0].message).toMatch(/too large/)
-    expect(user / 1000).toBeLessThan(1000)
+    expectWithin(user / 1000, 1000)
   })
 
   test('may change the args of the action, where there are any', async () => {

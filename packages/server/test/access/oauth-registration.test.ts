@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type House, openHouse } from '../support/house.ts'
 import {
   type App,
@@ -14,6 +14,7 @@ import {
   publicUrl,
   reachConsent,
 } from '../support/oauth.ts'
+import { redisUrl } from '../support/redis.ts'
 
 let set: OAuthHouse
 let house: House
@@ -227,7 +228,7 @@ test('a name that is left out is the place that it leads to', async () => {
 test('ten a minute from one network, and tokens go on', async () => {
   const narrow = await openHouse({
     DATABASE_URL: set.databaseUrl,
-    REDIS_URL: `${inject('redisUrl')}/9`,
+    REDIS_URL: `${redisUrl()}/9`,
     OAUTH_REGISTRATION: '1',
     LIMITS: '',
     TRUSTED_PROXIES: '127.0.0.1',

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
 import { type House, openHouse, shiftClock } from '../support/house.ts'
 import {
@@ -15,6 +15,7 @@ import {
   publicUrl,
   registerApp,
 } from '../support/oauth.ts'
+import { redisUrl } from '../support/redis.ts'
 
 let set: OAuthHouse
 let house: House
@@ -263,7 +264,7 @@ test('the addresses are counted and measured like all others, and say so in thei
   const narrow = await openHouse({
     DATABASE_URL: set.databaseUrl,
     // A Redis database of its own, so that no other test has used this address's windows.
-    REDIS_URL: `${inject('redisUrl')}/8`,
+    REDIS_URL: `${redisUrl()}/8`,
     LIMITS: 'rest=3/60,token=1/60',
   })
   const paths = ['/oauth/authorize', '/oauth/interaction/x', '/.well-known/oauth-authorization-server']

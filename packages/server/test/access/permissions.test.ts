@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Authenticator } from '../../../../test/support/authenticator.ts'
 import type { Answer, Person } from '../../../../test/support/caller.ts'
+import { expectWithin } from '../../../../test/support/proof.ts'
 import { createDatabase, type House, nowhere, openHouse, shiftClock } from '../support/house.ts'
 import { expectDeviceAuthRequired, newPersonWithPasskey } from '../support/passkeys.ts'
 
@@ -168,7 +169,7 @@ describe('consent', () => {
       await wait(300)
       await decide(`connect/${asked.consent_id}/deny`, { reason: 'not today' })
       expect((await polled).body).toEqual({ status: 'denied', deny_reason: 'not today' })
-      expect(performance.now() - begun).toBeLessThan(1500)
+      expectWithin(performance.now() - begun, 1500)
     } finally {
       await other.close()
     }
@@ -316,7 +317,7 @@ test.each([
     await here.call('DELETE', `/api/v1/agents/${id}/scopes/profile:read`, { token: person.token })
     const lost = performance.now()
     while ((await use()).status === 200) await wait(5)
-    expect(performance.now() - lost).toBeLessThan(withinMs)
+    expectWithin(performance.now() - lost, withinMs)
   } finally {
     await Promise.all([other.close(), here.close()])
   }

@@ -2,13 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
 import { until } from '../../../../test/support/processes.ts'
+import { atSize, expectWithin } from '../../../../test/support/proof.ts'
 import type { Browser } from '../../../../test/support/push-service.ts'
 import { shiftClock } from '../support/house.ts'
 import { openPushStage, type PushStage } from '../support/pushes.ts'
 
 /** The short form of `npm run scale:push`, which has ten thousand browsers told within a minute. */
-const browsers = Number(process.env['PUSH_BROWSERS'] ?? 200)
-const seconds = Number(process.env['PUSH_SECONDS'] ?? 8)
+const browsers = Number(process.env['PUSH_BROWSERS'] ?? atSize(40, 200))
+const seconds = Number(process.env['PUSH_SECONDS'] ?? atSize(3, 8))
 const browsersEach = 10
 const killEverySeconds = 2
 
@@ -126,7 +127,7 @@ test('every browser is told once or twice, none after its end and none is lost, 
         expect(told.length, `${browser.id} of ${id}`).toBeGreaterThanOrEqual(1)
         expect(told.length, `${browser.id} of ${id}`).toBeLessThanOrEqual(2)
         if (browser.tries === 1) lags.push((told[0]?.at ?? 0) - askedAt)
-      } else for (const { at } of told) expect(at - decidedAt, 'told after it was decided').toBeLessThan(2000)
+      } else for (const { at } of told) expectWithin(at - decidedAt, 2000, 'told after it was decided')
       if (isGone(browser)) expect(browser.tries).toBeLessThanOrEqual(2)
     }
   }

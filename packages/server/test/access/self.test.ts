@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
+import { expectWithin } from '../../../../test/support/proof.ts'
 import { type Holder, newHolder } from '../support/credentials.ts'
 import { newTeamWith } from '../support/house.ts'
 import { type OAuthHouse, openOAuthHouse, registerApp } from '../support/oauth.ts'
@@ -218,7 +219,7 @@ describe('GET /approvals/:id', () => {
       body: { reason: 'no' },
     })
     expect((await waiting).body).toMatchObject({ status: 'denied', deny_reason: 'no' })
-    expect(performance.now() - began).toBeLessThan(10_000)
+    expectWithin(performance.now() - began, 10_000)
     expect((await read(person, id, '?wait=25')).body.status).toBe('denied')
     expect((await read(person, id, '?wait=26')).status).toBe(400)
   })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
+import { expectWithin } from '../../../../test/support/proof.ts'
 import { openSocket, socketUrl } from '../../../../test/support/sockets.ts'
 import { type Holder, newHolder } from '../support/credentials.ts'
 import { type House, openHouse, shiftClock } from '../support/house.ts'
@@ -97,7 +98,7 @@ describe('sessions', () => {
     expect(await sockets[2]?.closed).toMatchObject({ code: 4001 })
     const others = await house.call('POST', '/api/v1/auth/sessions/end-others', { token: person.token })
     expect(others.body).toEqual({ success: true, ended: 2 })
-    for (const { closed } of sockets) expect((await closed).at - started).toBeLessThan(4000)
+    for (const { closed } of sockets) expectWithin((await closed).at - started, 4000)
     for (const token of tokens) expect(await statusOf(token)).toBe(401)
     expect(await statusOf(person.token)).toBe(200)
     expect(kept.socket.readyState).toBe(WebSocket.OPEN)
@@ -157,7 +158,7 @@ describe('what apps were allowed', () => {
           : await holder.call(holder.session, 'DELETE', `/oauth/grants/${grant.id}`)
       expect(answer.status, answer.text).toBe(200)
       const times = [(await socket.closed).at - started, (await ended) - started]
-      for (const ms of times) expect(ms).toBeLessThan(2000)
+      for (const ms of times) expectWithin(ms, 2000)
       expect(await isGood()).toBe(false)
     },
   )

@@ -4,6 +4,7 @@ import { createModels } from '#machinery/models/models.ts'
 import { executionReconcilers } from '#running/executions/reconcile.ts'
 import { createRunRecords, createStepWork } from '#running/runs/runs.ts'
 import { until } from '../../../../test/support/processes.ts'
+import { expectWithin } from '../../../../test/support/proof.ts'
 import { skillText } from '../../../../test/support/skills.ts'
 import { type HeardSocket, movedTo, openSocket } from '../../../../test/support/sockets.ts'
 import { definitionOf } from '../../../../test/support/workflows.ts'
@@ -230,7 +231,7 @@ describe.each(Object.entries(cases))('%s', (_name, { through, end, staysOpen, go
       return
     }
     await until(() => open().every((isOpen) => !isOpen), 5000)
-    expect(performance.now() - endedAt).toBeLessThan(2000)
+    expectWithin(performance.now() - endedAt, 2000)
   })
 
   test.each(Object.keys(kinds))('a run is stopped before its %s', async (kind) => {

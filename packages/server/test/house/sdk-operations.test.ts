@@ -1,10 +1,11 @@
 import { type Route, routes } from '@guildhall/contract'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import * as table from '../../../sdk/src/generated/table.ts'
 import { ApiError, Guildhall } from '../../../sdk/src/index.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 import { type Ingress, openIngress } from '../support/ingress.ts'
 import { readingCase } from '../support/reading-cases.ts'
+import { redisUrl } from '../support/redis.ts'
 import { models, operatorToken, writingCase } from '../support/writing-cases.ts'
 import {
   activate,
@@ -26,7 +27,7 @@ beforeAll(async () => {
   ingress = await openIngress()
   house = await openHouse({
     DATABASE_URL: await createDatabase(),
-    REDIS_URL: `${inject('redisUrl')}/3`,
+    REDIS_URL: `${redisUrl()}/3`,
     RESTATE_INGRESS_URL: ingress.url,
     STARTING_CREDITS: '1000',
     OPERATOR_TOKEN: operatorToken,

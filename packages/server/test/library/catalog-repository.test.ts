@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readRepositoryInput } from '#library/catalog/repository.ts'
 import {
   type GitServer,
@@ -12,6 +12,7 @@ import {
   type Tree,
 } from '../../../../test/support/git-servers.ts'
 import { createDatabase, type House, nowhere, openHouse } from '../support/house.ts'
+import { redisUrl } from '../support/redis.ts'
 
 const operatorToken = randomBytes(32).toString('base64url')
 const root = mkdtempSync(join(tmpdir(), 'guildhall-repositories-'))
@@ -160,7 +161,7 @@ describe('the program', () => {
         PATH: process.env['PATH'] ?? '',
         PUBLIC_URL: 'http://house.test',
         DATABASE_URL: databaseUrl,
-        REDIS_URL: inject('redisUrl'),
+        REDIS_URL: redisUrl(),
         RESTATE_INGRESS_URL: `http://${nowhere}`,
         RESTATE_ADMIN_URL: `http://${nowhere}`,
         RESTATE_IDENTITY_KEY: 'publickeyv1_none',

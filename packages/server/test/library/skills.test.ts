@@ -3,6 +3,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
+import { patienceFor } from '../../../../test/support/proof.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 
 let house: House
@@ -174,7 +175,7 @@ test('a skill cannot be run while it is on its way from a slow store', async () 
   const installing = post('/skills/slow/install', { artifactId })
   const run = async () => (await post('/skills/slow/run', { input: 'Go.' })).status
   try {
-    await expect.poll(run, { timeout: 5000 }).toBe(409)
+    await expect.poll(run, { timeout: patienceFor(5000) }).toBe(409)
   } finally {
     await writeFile(blob, bytes)
   }

@@ -1,7 +1,8 @@
 import http from 'node:http'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
+import { redisUrl } from '../support/redis.ts'
 
 let house: House
 let person: Person
@@ -148,7 +149,7 @@ test('a 5xx says nothing of its cause', async () => {
 test('forged forwarding headers change nothing unless the proxy is trusted', async () => {
   const databaseUrl = await createDatabase()
   // A Redis database of its own, so that no other test has used this address's window.
-  const env = { DATABASE_URL: databaseUrl, LIMITS: 'activate=1000/1', REDIS_URL: `${inject('redisUrl')}/5` }
+  const env = { DATABASE_URL: databaseUrl, LIMITS: 'activate=1000/1', REDIS_URL: `${redisUrl()}/5` }
   const plain = await openHouse(env)
   const behindProxy = await openHouse({
     ...env,

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Answer, Person } from '../../../../test/support/caller.ts'
 import { openExecutions } from '../support/event-streams.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
+import { redisUrl } from '../support/redis.ts'
 
 let house: House
 let person: Person
@@ -26,7 +27,7 @@ beforeAll(async () => {
   house = await openHouse({
     DATABASE_URL: databaseUrl,
     // A Redis database of its own, so that no other test has used this address's windows.
-    REDIS_URL: `${inject('redisUrl')}/7`,
+    REDIS_URL: `${redisUrl()}/7`,
     LIMITS: Object.entries(limits)
       .map(([name, max]) => `${name}=${max}/60`)
       .join(','),

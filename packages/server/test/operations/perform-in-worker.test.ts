@@ -1,10 +1,11 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDatabase, type House, openHouse, secretsOfTests } from '../support/house.ts'
 import { type Ingress, openIngress } from '../support/ingress.ts'
 import type { Told } from '../support/performing-program.ts'
+import { redisUrl } from '../support/redis.ts'
 import { askingOf, by, models, newSkill, stageIn } from '../support/writing-stage.ts'
 
 let house: House
@@ -45,7 +46,7 @@ async function performIn(told: Told): Promise<unknown[]> {
       ...secretsOfTests,
       NODE_ENV: 'test',
       PUBLIC_URL: 'http://house.test',
-      REDIS_URL: inject('redisUrl'),
+      REDIS_URL: redisUrl(),
       RESTATE_ADMIN_URL: 'http://127.0.0.1:9',
       RESTATE_IDENTITY_KEY: 'publickeyv1_none',
       LIMITS: 'off',

@@ -8,6 +8,7 @@ import type { Call } from '#operations/bind.ts'
 import { toOperations } from '#operations/operation.ts'
 import { createPerform } from '#operations/perform.ts'
 import type { Answer, Caller, Person } from '../../../../test/support/caller.ts'
+import { isProof } from '../../../../test/support/proof.ts'
 import { innerCaller } from '../support/inner-caller.ts'
 import { bearer, grantToken } from '../support/oauth.ts'
 import { readingCase, readingRoutes } from '../support/reading-cases.ts'
@@ -80,6 +81,10 @@ const called = writingRoutes.filter(({ route }) => route.audience !== 'operator'
 
 const hasBody = ({ route }: { route: Route }) => route.body !== undefined && !route.optionalBody
 
+/** What they refuse is compared for every route in a proof; the gate has every fourth. */
+const refusing = (name: string) =>
+  test.skipIf(!isProof && called.findIndex((route) => route.name === name) % 4 !== 0)
+
 describe.each(called)('$name', ({ name, route }) => {
   const make = writingCase(name)
 
@@ -89,7 +94,7 @@ describe.each(called)('$name', ({ name, route }) => {
       expect(answer.status, answer.text).toBeLessThan(500)
     }))
 
-  test('refuses the same: what is malformed, what never was', async () => {
+  refusing(name)('refuses the same: what is malformed, what never was', async () => {
     const cases: ((call: WritingCall) => WritingCall)[] = [
       ...(hasBody({ route }) ? [(call: WritingCall) => ({ ...call, body: 12 })] : []),
       ...(hasBody({ route }) ? [(call: WritingCall) => ({ ...call, body: {} })] : []),
@@ -107,7 +112,7 @@ describe.each(called)('$name', ({ name, route }) => {
     })
   })
 
-  test('does or refuses the same for other credentials', () =>
+  refusing(name)('does or refuses the same for other credentials', () =>
     leavingAlike(async () => {
       const made = makingAgain(make)
       for (const credential of others) {
@@ -126,7 +131,8 @@ describe.each(called)('$name', ({ name, route }) => {
       })
       expect(answer.status, answer.text).not.toBe(401)
       if (route.audience !== 'credential') expect(answer.status, answer.text).toBe(403)
-    }))
+    }),
+  )
 
   if (route.creates) {
     test('repeats the same under one key, and refuses another request under it', () =>

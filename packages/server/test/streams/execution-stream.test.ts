@@ -7,6 +7,7 @@ import { makeFolder } from '../../../../stack/folder.ts'
 import { startRedis } from '../../../../stack/redis.ts'
 import type { Person } from '../../../../test/support/caller.ts'
 import { until } from '../../../../test/support/processes.ts'
+import { expectWithin } from '../../../../test/support/proof.ts'
 import {
   appendNow,
   droppedStreams,
@@ -365,7 +366,7 @@ test.each([
   for (const stream of [first, second]) {
     const { at } = await stream.closed
     console.log(`${name}: stream closed ${(at - started).toFixed(0)} ms after its key was revoked`)
-    expect(at - started).toBeLessThan(2000)
+    expectWithin(at - started, 2000)
   }
   expect((await open(ending.id)).status).toBe(401)
   await append(execution, message('still here'))
@@ -382,7 +383,7 @@ test('a process that stops ends its streams with a hint to come back, and takes 
   const unread = await openUnreadStream(addressOf(execution, own))
   const started = performance.now()
   await own.close()
-  expect(performance.now() - started).toBeLessThan(2500)
+  expectWithin(performance.now() - started, 2500)
   expect((await stream.closed).aborted).toBe(false)
   expect(stream.remarks.at(-1)).toMatch(/^retry: \d{3,4}$/)
   unread.destroy()

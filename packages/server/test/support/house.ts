@@ -19,6 +19,7 @@ import type { Sweep } from '#platform/sweep.ts'
 import type { Authenticators } from '#transports/http/authenticate.ts'
 import type { Sockets } from '#transports/sockets/sockets.ts'
 import { type Caller, createCaller, type Person } from '../../../../test/support/caller.ts'
+import { redisUrl } from './redis.ts'
 
 export interface House extends Caller {
   readonly url: string
@@ -64,7 +65,7 @@ function testConfig(env: Record<string, string>): Config {
   return readConfig({
     NODE_ENV: 'test',
     PUBLIC_URL: 'http://house.test',
-    REDIS_URL: inject('redisUrl'),
+    REDIS_URL: redisUrl(),
     RESTATE_INGRESS_URL: `http://${nowhere}`,
     RESTATE_ADMIN_URL: `http://${nowhere}`,
     RESTATE_IDENTITY_KEY: 'publickeyv1_none',

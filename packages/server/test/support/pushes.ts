@@ -1,11 +1,11 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { inject } from 'vitest'
 import { PushSender } from '#access/push/push.ts'
 import type { Answer, Person } from '../../../../test/support/caller.ts'
 import { type Browser, openPushService, type PushService } from '../../../../test/support/push-service.ts'
 import { createDatabase, type House, openHouse, secretsOfTests } from './house.ts'
+import { redisUrl } from './redis.ts'
 
 export interface PushStage {
   readonly house: House
@@ -83,7 +83,7 @@ export async function openPushStage(env: Record<string, string> = {}): Promise<P
           ...secretsOfTests,
           NODE_ENV: 'test',
           PUBLIC_URL: 'http://house.test',
-          REDIS_URL: inject('redisUrl'),
+          REDIS_URL: redisUrl(),
           RESTATE_INGRESS_URL: 'http://127.0.0.1:9',
           RESTATE_ADMIN_URL: 'http://127.0.0.1:9',
           RESTATE_IDENTITY_KEY: 'publickeyv1_none',

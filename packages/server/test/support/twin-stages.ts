@@ -1,9 +1,11 @@
 import pg from 'pg'
-import { expect, inject } from 'vitest'
+import { expect } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
+import { patienceFor } from '../../../../test/support/proof.ts'
 import { createDatabase, type House, openHouse } from './house.ts'
 import { openIngress } from './ingress.ts'
 import { type Column, listColumns, watchRows } from './records.ts'
+import { redisUrl } from './redis.ts'
 import { models, operatorToken, type Stage, stageIn } from './writing-stage.ts'
 
 interface Twin extends Stage {
@@ -33,7 +35,7 @@ export async function openTwins(): Promise<Twins> {
     openHouse({
       DATABASE_URL: databaseUrl,
       // What is counted and told in Redis is a stage's own.
-      REDIS_URL: `${inject('redisUrl')}/${redis}`,
+      REDIS_URL: `${redisUrl()}/${redis}`,
       RESTATE_INGRESS_URL: ingress.url,
       STARTING_CREDITS: '1000',
       OPERATOR_TOKEN: operatorToken,
@@ -85,7 +87,7 @@ export async function openTwins(): Promise<Twins> {
     lastDifferences: async () => last ?? differences(),
     expectNoneBut: async (before) => {
       const added = async () => (await differences()).filter((row) => !before.includes(row))
-      await expect.poll(added, { timeout: 2000, interval: 100 }).toEqual([])
+      await expect.poll(added, { timeout: patienceFor(2000), interval: 100 }).toEqual([])
     },
     close: async () => {
       for (const { house, client } of [first, second]) {

@@ -5,6 +5,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import Fastify from 'fastify'
 import { afterEach, expect, test } from 'vitest'
+import { expectWithin } from '../../../../test/support/proof.ts'
 import { openDoors } from '../../src/transports/http/doors.ts'
 
 const host = '127.0.0.1'
@@ -80,7 +81,7 @@ test('closing ends what is idle, lets finish what is under way, and takes nobody
   ends.length = 0
   const began = performance.now()
   await close()
-  expect(performance.now() - began).toBeLessThan(2000)
+  expectWithin(performance.now() - began, 2000)
   expect(new Set(await Promise.all(late))).toEqual(new Set(['late']))
   const [error] = await once(connect(port, host), 'error')
   expect(error).toMatchObject({ code: 'ECONNREFUSED' })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { signTicket } from '#operations/signed-url.ts'
 import type { Person } from '../../../../test/support/caller.ts'
 import { until } from '../../../../test/support/processes.ts'
+import { expectWithin } from '../../../../test/support/proof.ts'
 import { movedTo, openSocket, socketUrl, tryUpgrade } from '../../../../test/support/sockets.ts'
 import { createDatabase, type House, nowhere, openHouse } from '../support/house.ts'
 
@@ -191,10 +192,10 @@ test('a wait ends with a wake-up from any process, with its time, and with its s
   const woken = [timed(one.bus.wait('c', never, 5000)), timed(two.bus.wait('c', never, 5000))]
   await wait(50)
   one.bus.wake('c')
-  for (const ms of await Promise.all(woken)) expect(ms).toBeLessThan(500)
+  for (const ms of await Promise.all(woken)) expectWithin(ms, 500)
   expect(await timed(one.bus.wait('c', never, 100))).toBeGreaterThan(90)
-  expect(await timed(one.bus.wait('c', AbortSignal.timeout(30), 5000))).toBeLessThan(500)
-  expect(await timed(one.bus.wait('c', AbortSignal.abort(), 5000))).toBeLessThan(50)
+  expectWithin(await timed(one.bus.wait('c', AbortSignal.timeout(30), 5000)), 500)
+  expectWithin(await timed(one.bus.wait('c', AbortSignal.abort(), 5000)), 50)
   const subscribed = await one.deps.redis.attempt((redis) => redis.pubsub('NUMSUB', 'live:c'))
   expect(subscribed).toEqual(['live:c', 0])
 })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { expectWithin } from '../../../../../test/support/proof.ts'
 import { readSkillFile } from './skill-file.ts'
 
 const skillWith = (head: string) => Buffer.from(`---\n${head}\n---\n`)
@@ -13,7 +14,7 @@ test.each([
   const started = process.threadCpuUsage()
   expect(() => readSkillFile(skillWith(head))).toThrow(/SKILL.md/)
   const { user, system } = process.threadCpuUsage(started)
-  expect((user + system) / 1000).toBeLessThan(250)
+  expectWithin((user + system) / 1000, 250)
 })
 
 test('what a front matter says makes this process say nothing', async () => {

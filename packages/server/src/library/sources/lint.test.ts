@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { expectWithin } from '../../../../../test/support/proof.ts'
 import { lintSkill } from './lint.ts'
 
 const tools = ['bash', 'read_file']
@@ -75,7 +76,7 @@ test('the work and the answer stay bounded on the largest hostile bundle', () =>
   expect(files.length * piece.length).toBeGreaterThan(8_000_000)
   const startedAt = performance.now()
   const warnings = lintSkill(files, { text: piece.toString(), allowedTools: Array(10_000).fill('x(') }, tools)
-  expect(performance.now() - startedAt).toBeLessThan(2000)
+  expectWithin(performance.now() - startedAt, 2000)
   expect(warnings).toHaveLength(100)
   expect(JSON.stringify(warnings).length).toBeLessThan(100_000)
 })

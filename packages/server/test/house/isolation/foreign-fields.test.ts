@@ -2,6 +2,7 @@ import { type Route, routes } from '@guildhall/contract'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Answer, Person } from '../../../../../test/support/caller.ts'
+import { atSize } from '../../../../../test/support/proof.ts'
 import { createDatabase, type House, openHouse } from '../../support/house.ts'
 import { type Ingress, openIngress } from '../../support/ingress.ts'
 import { type Column, listColumns, watchRows } from '../../support/records.ts'
@@ -167,8 +168,8 @@ interface Try {
 /** A field that may name something gets an id of every kind; a text that nobody looks up gets a few. */
 const names = /id$|slug|code|key|remixOf|step|cursor|actor|workspace/i
 const few = ['workspaces.id', 'users.id', 'executions.execution_id', 'the full name in agents']
-/** Of the other kinds a field gets every third, another third than the next field; each with `npm run races`. */
-const everyNth = Number(process.env['FOREIGN_EVERY'] ?? 3)
+/** Of the other kinds a field gets some, others than the next field; each with `npm run races`. */
+const everyNth = Number(process.env['FOREIGN_EVERY'] ?? atSize(12, 3))
 
 function triesFor(route: Route, call: WritingCall): Try[] {
   const tries: Try[] = []

@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import { checkInputs, type IssueCode } from '#machinery/graph/graph.ts'
+import { expectWithin } from '../../../../../test/support/proof.ts'
 import { compile, define, many, mapped, of, step } from './definitions.ts'
 
 /*
@@ -25,7 +26,7 @@ function timed<T>(name: string, work: () => T): T {
     if (turn === 0 && best > slowestFirst[1]) slowestFirst = [name, best]
   }
   slowest.push([name, best])
-  expect(best, `${name} took ${best.toFixed(1)} ms`).toBeLessThan(limitMs)
+  expectWithin(best, limitMs, `${name} took ${best.toFixed(1)} ms`)
   return result as T
 }
 

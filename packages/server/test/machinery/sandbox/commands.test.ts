@@ -101,8 +101,10 @@ describe.each(kinds)('%s', (kind) => {
     const stop = new AbortController()
     const command = run(sandbox, `touch started; ${stubbornTree}`, { signal: stop.signal })
     const next = run(sandbox, 'ls; echo next')
-    setTimeout(() => stop.abort(new Error('enough')), 300)
-    await expect(command).rejects.toThrow('enough')
+    const refused = expect(command).rejects.toThrow('enough')
+    await waitUntil(() => processesOf(config, sandbox.id).size >= 11, 20_000)
+    stop.abort(new Error('enough'))
+    await refused
     expect((await next).stdout).toBe('started\nnext\n')
     await expect(run(sandbox, 'true', { signal: AbortSignal.abort() })).rejects.toThrow()
   })

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { SandboxConfig, SandboxLimits } from '#machinery/sandbox/sandbox.ts'
+import { patienceFor } from '../../../../../test/support/proof.ts'
 
 export const kinds = ['bubblewrap', 'runc', 'runsc'] as const
 
@@ -72,8 +73,9 @@ wait`
 
 export async function waitUntil(isTrue: () => boolean | Promise<boolean>, withinMs: number): Promise<number> {
   const startedMs = performance.now()
+  const mostMs = patienceFor(withinMs)
   while (!(await isTrue())) {
-    if (performance.now() - startedMs > withinMs) throw new Error(`Not so within ${withinMs} ms: ${isTrue}`)
+    if (performance.now() - startedMs > mostMs) throw new Error(`Not so within ${mostMs} ms: ${isTrue}`)
     await delay(5)
   }
   return performance.now() - startedMs

@@ -3,6 +3,7 @@ import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
 import { withDatabase } from '../support/database.ts'
 import { bash, cancelExecution, mustRun, newRunner, readLog, script, seen } from '../support/executions.ts'
+import { expectWithin } from '../support/proof.ts'
 import { definitionOf, endStates, runsOf } from '../support/workflows.ts'
 
 let stack: SpawnedStack
@@ -153,5 +154,5 @@ test('who waits for the next turn is told of it, 200 of them at once', async () 
     `from the request that stores a turn to the answer of who waits: median ${at(0.5)} ms, p99 ${at(0.99)} ms`,
   )
   // Looking by themselves, they would find it after half a second on average.
-  expect(at(0.5)).toBeLessThan(400)
+  expectWithin(at(0.5), 400)
 })

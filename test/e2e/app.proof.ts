@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { patienceFor } from '../support/proof.ts'
 import { desktop, expectNoFaults, phone } from './support/app.ts'
 import {
   action,
@@ -30,7 +31,7 @@ test.each([
 
     const id = await ask(key)
     // It comes by itself: nobody loads the page again.
-    await cardOf(page, id).waitFor({ timeout: 5000 })
+    await cardOf(page, id).waitFor({ timeout: patienceFor(5000) })
     if (shape === phone) await cardOf(page, id).getByTestId('card-review').click()
     await page.waitForURL(`${origin}/approvals/${id}`)
     expect(await page.getByTestId('ask').textContent()).toBe('Wants to change your profile')
@@ -127,7 +128,9 @@ test('what is decided on another device leaves this one by itself', async () => 
   await cardOf(other.page, id).waitFor()
   await other.page.goto(`${origin}/approvals/${id}`)
   await other.page.getByTestId('deny').click()
-  await one.page.locator('[data-testid=decided-banner][data-state=denied]').waitFor({ timeout: 5000 })
+  await one.page
+    .locator('[data-testid=decided-banner][data-state=denied]')
+    .waitFor({ timeout: patienceFor(5000) })
   expectNoFaults(one)
   expectNoFaults(other)
 })

@@ -1,0 +1,19 @@
+import { parseArgs } from 'node:util'
+import { runGate } from './gate/gate.ts'
+import { plan } from './gate/plan.ts'
+
+/**
+ * What every change must pass: `npm run gate`, or only some of its steps with `-- --only server,unit`. Ends by itself at
+ * its deadline, with a reason.
+ */
+const { values } = parseArgs({
+  options: { only: { type: 'string' }, deadline: { type: 'string', default: '55' } },
+})
+const wanted = values.only?.split(',')
+const passed = await runGate({
+  plan: plan.map((lanes) => lanes.map((steps) => steps.filter(({ name }) => wanted?.includes(name) ?? true))),
+  deadlineMs: Number(values.deadline) * 60_000,
+  mostSecondChances: 5,
+  say: (line) => console.log(line),
+})
+process.exitCode = passed ? 0 : 1

@@ -1,0 +1,31 @@
+/** A program that passes or fails as a whole, or a vitest project that is reported file by file. */
+export interface Step {
+  readonly name: string
+  readonly command: string
+  readonly args: readonly string[]
+  /** Tells what became of each file to `GATE_REPORT`, and can be run again with single files as arguments. */
+  readonly reports: boolean
+}
+
+/** Phases follow each other, lanes of a phase run side by side, steps of a lane follow each other. */
+export type Plan = readonly (readonly (readonly Step[])[])[]
+
+const script = (name: string): Step => ({
+  name,
+  command: 'npm',
+  args: ['run', '--silent', name],
+  reports: false,
+})
+
+const project = (name: string): Step => ({
+  name,
+  command: 'vitest',
+  args: ['run', '--project', name, '--reporter=default', '--reporter=./scripts/gate/reporter.ts'],
+  reports: true,
+})
+
+/** Two cores. What mostly waits stands beside what mostly computes. */
+export const plan: Plan = [
+  [[script('check'), project('unit'), project('peers'), project('catalog')], [project('server')]],
+  [[project('conformance')], [project('sdk'), project('cli'), project('system'), project('e2e')]],
+]
