@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { runGate } from './gate/gate.ts'
 import { plan } from './gate/plan.ts'
+import { endAll } from './gate/run-step.ts'
 
 /**
  * What every change must pass: `npm run gate`, or only some of its steps with `-- --only server,unit`. Ends by itself at
@@ -9,6 +10,12 @@ import { plan } from './gate/plan.ts'
 const { values } = parseArgs({
   options: { only: { type: 'string' }, deadline: { type: 'string', default: '55' } },
 })
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    endAll('SIGTERM')
+    process.exit(1)
+  })
+}
 const wanted = values.only?.split(',')
 const passed = await runGate({
   plan: plan.map((lanes) => lanes.map((steps) => steps.filter(({ name }) => wanted?.includes(name) ?? true))),

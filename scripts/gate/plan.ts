@@ -24,8 +24,11 @@ const project = (name: string): Step => ({
   reports: true,
 })
 
-/** Two cores. What mostly waits stands beside what mostly computes. */
+/**
+ * Two cores. What mostly waits stands beside what mostly computes. Whole stacks (`system`) are not in it yet: they are
+ * run as proofs until they have small forms.
+ */
 export const plan: Plan = [
   [[script('check'), project('unit'), project('peers'), project('catalog')], [project('server')]],
-  [[project('conformance')], [project('sdk'), project('cli'), project('system'), project('e2e')]],
+  [[project('conformance')], [project('sdk'), project('cli'), project('e2e')]],
 ]

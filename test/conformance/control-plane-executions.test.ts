@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { patienceFor } from '../support/proof.ts'
+import { patienceFor } from '../support/sizes.ts'
 import { type HeardSocket, openSocket } from '../support/sockets.ts'
 import { inWorkspace, must, newKey, newWorkspace } from './support/actors.ts'
 import type { Caller, SendOptions } from './support/client.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { patienceFor } from '../support/proof.ts'
+import { patienceFor } from '../support/sizes.ts'
 import { type HeardSocket, openSocket, tryUpgrade } from '../support/sockets.ts'
 import {
   inWorkspace,

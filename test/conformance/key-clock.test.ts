@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { patienceFor } from '../support/proof.ts'
+import { patienceFor } from '../support/sizes.ts'
 import { keyCaller, listKeys, type NewKeyRecord, newKey, newPerson } from './support/actors.ts'
 import { credentialsForgotten, withClock } from './support/clock.ts'
 import { expectRefusal } from './support/shapes.ts'

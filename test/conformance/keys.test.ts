@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { patienceFor } from '../support/proof.ts'
+import { patienceFor } from '../support/sizes.ts'
 import {
   confirm,
   inWorkspace,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { patienceFor } from '../support/proof.ts'
+import { patienceFor } from '../support/sizes.ts'
 import { desktop, expectNoFaults, phone } from './support/app.ts'
 import {
   action,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { patienceFor } from './proof.ts'
+import { patienceFor } from './sizes.ts'
 
 export interface Pids {
   api: number[]

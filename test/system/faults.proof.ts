@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { type Answer, type Caller, createCaller, type Person } from '../support/caller.ts'
 import { freezeTree, pidsOf, until } from '../support/processes.ts'
-import { atSize, expectWithin } from '../support/proof.ts'
+import { expectWithin } from '../support/proof.ts'
+import { atSize } from '../support/sizes.ts'
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 const readiness = async (app: Caller) => (await app.call('GET', '/readyz')).body

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { beforeAll, describe, test } from 'vitest'
-import { atSize, expectRatio } from '../../../test/support/proof.ts'
+import { expectRatio } from '../../../test/support/proof.ts'
+import { atSize } from '../../../test/support/sizes.ts'
 import { newUser, program } from './support/guild.ts'
 
 /** More of them give a truer minimum: `npm run bench:cli`. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
-import { atSize } from '../../../../test/support/proof.ts'
+import { atSize } from '../../../../test/support/sizes.ts'
 import { skillText } from '../../../../test/support/skills.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 

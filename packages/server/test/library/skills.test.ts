@@ -3,7 +3,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
-import { patienceFor } from '../../../../test/support/proof.ts'
+import { patienceFor } from '../../../../test/support/sizes.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 
 let house: House

@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest'
 import { builtIns } from '#machinery/tools/evaluator/built-ins.mjs'
 import { walledCommand } from '#machinery/tools/evaluator-walls.ts'
 import { openEvaluators } from '#machinery/tools/evaluators.ts'
-import { atSize } from '../../../../test/support/proof.ts'
+import { atSize } from '../../../../test/support/sizes.ts'
 
 const support = join(import.meta.dirname, '../support/evaluator')
 const find = createRequire(import.meta.url)

@@ -17,7 +17,8 @@ import { parseModels } from '#platform/model-settings.ts'
 import { parseKeyRing } from '#platform/secrets.ts'
 import { type ModelEndpoint, openModelEndpoint } from '../../../../stack/model-endpoint/server.ts'
 import type { Step } from '../../../../stack/model-endpoint/step.ts'
-import { expectWithin, patienceFor } from '../../../../test/support/proof.ts'
+import { expectWithin } from '../../../../test/support/proof.ts'
+import { patienceFor } from '../../../../test/support/sizes.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 
 const quick = { attempts: 4, firstDelayMs: 10, maxDelayMs: 2000 }
@@ -181,16 +182,14 @@ describe.each(['scripted', 'compatible'])('%s', (model) => {
     const begun = Promise.withResolvers<void>()
     const call = callOf(model, [script(step)], { signal: aborter.signal, onText: () => begun.resolve() })
     const ended = models.call({ ...call, onRetry: () => begun.resolve() }).catch((error: unknown) => error)
-    if (when === 'before a reply')
-      await vi.waitFor(() => expect(endpoint.stats().requests).toBe(requests + 1))
+    if (when === 'before a reply') await expect.poll(() => endpoint.stats().requests).toBe(requests + 1)
     else await begun.promise
     const abortedAt = performance.now()
     aborter.abort(new Error('canceled by the person'))
     expect(await ended).toMatchObject({ message: 'canceled by the person' })
     expectWithin(performance.now() - abortedAt, 100)
-    await vi.waitFor(() => expect(endpoint.stats().abandoned - abandoned).toBe(closes), {
-      timeout: patienceFor(500),
-    })
+    const look = { timeout: patienceFor(500) }
+    await expect.poll(() => endpoint.stats().abandoned, look).toBe(abandoned + closes)
   })
 
   test('ends with an object that fits the schema', async () => {

@@ -34,7 +34,7 @@ beforeEach(async () => {
 
 const api = (method: string, path: string, body?: unknown, who: Person = person) =>
   house.call(method, `/api/v1${path}`, { token: who.token, ...(body === undefined ? {} : { body }) })
-const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 10_000, interval: 50 })
+const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 60_000, interval: 50 })
 const { signal } = new AbortController()
 
 async function make(agent: object): Promise<void> {

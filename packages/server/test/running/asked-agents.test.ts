@@ -25,7 +25,7 @@ afterAll(() => house?.close())
 
 const call = (method: string, path: string, body?: unknown) =>
   house.call(method, `/api/v1${path}`, { token: person.token, ...(body === undefined ? {} : { body }) })
-const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 10_000, interval: 50 })
+const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 60_000, interval: 50 })
 const tend = async () => {
   for (const { name, run } of house.reconcilers)
     if (name === 'waits of chats' || name === 'asked agents') await run()

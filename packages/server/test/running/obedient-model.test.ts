@@ -168,7 +168,7 @@ async function ends(threadId: string, runs: number) {
       expect(over.length, JSON.stringify(log.slice(-2))).toBeGreaterThanOrEqual(runs)
       return log
     },
-    { timeout: 10_000, interval: 30 },
+    { timeout: 60_000, interval: 30 },
   )
 }
 

@@ -41,7 +41,7 @@ const waitsFor = (threadId: string) =>
       expect(body.items[0].status).toBe('waiting')
       return body.items[0].waitsFor as { kind: string; id: string }
     },
-    { timeout: 10_000, interval: 50 },
+    { timeout: 60_000, interval: 50 },
   )
 const ended = (threadId: string) =>
   vi.waitFor(
@@ -50,7 +50,7 @@ const ended = (threadId: string) =>
       const { body } = await call('GET', `/threads/${threadId}`)
       expect(body.activeRunId).toBeNull()
     },
-    { timeout: 10_000, interval: 50 },
+    { timeout: 60_000, interval: 50 },
   )
 /** As three processes at once look, twice. */
 const told = async (threadId: string) => {

@@ -32,7 +32,7 @@ afterAll(() => house?.close())
 
 const db = () => house.deps.database.db
 const parts = () => ({ ...house.deps, bus: house.bus })
-const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 10_000, interval: 50 })
+const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 60_000, interval: 50 })
 const inTeam = ({ token }: Person) => ({ 'x-auth-token': token, 'x-workspace-id': team })
 
 type Who = Person | Record<string, string>

@@ -26,7 +26,7 @@ afterAll(() => house?.close())
 const call = (method: string, path: string, body?: unknown) =>
   house.call(method, `/api/v1${path}`, { token: person.token, ...(body === undefined ? {} : { body }) })
 const db = () => house.deps.database.db
-const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 20_000, interval: 20 })
+const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 60_000, interval: 20 })
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms))
 const costing = (ds: number, step: Step): Step => ({ ...step, usage: { input: 0, output: ds * 1000 } })
 const look: Step = { tools: [{ name: 'list_workflows', input: {} }] }

@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => house?.close())
 
-const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 20_000, interval: 50 })
+const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 60_000, interval: 50 })
 const costing = (ds: number, step: Step): Step => ({ ...step, usage: { input: 0, output: ds * 1000 } })
 const asking = (agent: string, ...steps: Step[]): Step => ({
   tools: [{ name: 'ask_agent', input: { agent, message: scripted(...steps) } }],

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => house?.close())
 
 const db = () => house.deps.database.db
-const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 20_000, interval: 20 })
+const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 60_000, interval: 20 })
 const fetching: Step = { tools: [{ name: 'http-request', input: { url: 'https://nowhere.invalid/' } }] }
 const states = async () => {
   const rows = await db()

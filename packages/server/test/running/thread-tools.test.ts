@@ -24,7 +24,7 @@ const call = (method: string, path: string, body?: unknown, key?: string) =>
     ...(body === undefined ? {} : { body }),
   })
 
-const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 10_000, interval: 50 })
+const eventually = <T>(look: () => Promise<T>) => vi.waitFor(look, { timeout: 60_000, interval: 50 })
 
 interface Frame {
   sequence: number

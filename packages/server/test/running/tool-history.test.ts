@@ -24,7 +24,7 @@ test.each(['anthropic', 'openai-compatible'])(
           )
           return all
         },
-        { timeout: 10_000, interval: 50 },
+        { timeout: 60_000, interval: 50 },
       )
     await house.send(person, 't', scripted(look, { say: 'None.' }))
     expect(await ended(1)).toMatchObject([{ status: 'completed' }])

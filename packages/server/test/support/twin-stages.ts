@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
-import { patienceFor } from '../../../../test/support/proof.ts'
+import { patienceFor } from '../../../../test/support/sizes.ts'
 import { createDatabase, type House, openHouse } from './house.ts'
 import { openIngress } from './ingress.ts'
 import { type Column, listColumns, watchRows } from './records.ts'

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { SandboxConfig, SandboxLimits } from '#machinery/sandbox/sandbox.ts'
-import { patienceFor } from '../../../../../test/support/proof.ts'
+import { patienceFor } from '../../../../../test/support/sizes.ts'
 
 export const kinds = ['bubblewrap', 'runc', 'runsc'] as const
 

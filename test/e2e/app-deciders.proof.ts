@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { patienceFor } from '../support/proof.ts'
+import { patienceFor } from '../support/sizes.ts'
 import { callFrom, type Device, desktop, expectNoFaults } from './support/app.ts'
 import {
   api,
