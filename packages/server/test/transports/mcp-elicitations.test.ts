@@ -58,14 +58,17 @@ interface Asked {
   readonly endedAt: number
 }
 
+type Answers = (call: number) => 'accept' | 'decline'
+
 /** A person and an agent of theirs, which is asked again for every call. `answers` says how its client answers. */
-async function callAndAnswer(answers: (call: number) => 'accept' | 'decline'): Promise<Asked[]> {
+async function callAndAnswer(answers: Answers, onAsked: () => void): Promise<Asked[]> {
   const person = await newApprover(houses)
   const { secret: key } = await houses[0].newKey(person, { scopes: ['profile:read'] })
   const { went, fetch } = reach()
   let answer: 'accept' | 'decline' = 'accept'
   let deciding: Promise<unknown> | undefined
   const onLink = () => {
+    onAsked()
     if (answer === 'accept') deciding = person.decideNext('approve', { mode: 'one_time' })
     return answer
   }
@@ -91,8 +94,8 @@ async function callAndAnswer(answers: (call: number) => 'accept' | 'decline'): P
   return asked
 }
 
-const everybody = (answers: (call: number) => 'accept' | 'decline') =>
-  Promise.all(Array.from({ length: people }, () => callAndAnswer(answers)))
+const everybody = (answers: Answers, onAsked = () => {}) =>
+  Promise.all(Array.from({ length: people }, () => callAndAnswer(answers, onAsked)))
 
 test('a question is answered, whichever process the answer reaches', { timeout }, async () => {
   const asked = (await everybody((call) => (call % 2 === 0 ? 'decline' : 'accept'))).flat()
@@ -104,8 +107,9 @@ test('a question is answered, whichever process the answer reaches', { timeout }
 
 test('what a person agrees to comes through while word between processes is lost', { timeout }, async () => {
   let lost = { from: 0, until: 0 }
+  const firstAsked = Promise.withResolvers<void>()
   const outage = async () => {
-    await sleep(1000)
+    await firstAsked.promise
     const pid = redis.pid()
     if (pid === null) throw new Error('Redis is not there to be stopped')
     const resume = freeze(pid)
@@ -114,7 +118,7 @@ test('what a person agrees to comes through while word between processes is lost
     resume()
     lost = { from, until: performance.now() }
   }
-  const [all] = await Promise.all([everybody(() => 'accept'), outage()])
+  const [all] = await Promise.all([everybody(() => 'accept', firstAsked.resolve), outage()])
   const asked = all.flat()
   const during = asked.filter(({ beganAt, endedAt }) => beganAt < lost.until && endedAt > lost.from)
   const slowest = Math.max(...asked.map(({ beganAt, endedAt }) => endedAt - beganAt))
