@@ -13,7 +13,7 @@ import {
   pollNow,
   startPairing,
 } from './support/actors.ts'
-import { pause } from './support/client.ts'
+import { letWindowsPass } from './support/rate-windows.ts'
 import { expectRefusal, keyPattern, uuidPattern } from './support/shapes.ts'
 import { verifies } from './verifies.ts'
 
@@ -111,7 +111,7 @@ describe('a poll', () => {
     const accepted = performance.now()
     expectRefusal(await pollNow(pairing), 429, 'RATE_LIMITED')
     expect((await pollNow(other)).status).toBe(200)
-    await pause(accepted + 1010 - performance.now())
+    await letWindowsPass(accepted + 1010 - performance.now())
     expect((await pollNow(pairing)).status).toBe(200)
   })
 
@@ -128,7 +128,7 @@ describe('a poll', () => {
       if (answer.status === 200) expect(answer.body).toEqual({ status: 'consumed' })
       else expectRefusal(answer, 429, 'RATE_LIMITED')
     }
-    await pause(1010)
+    await letWindowsPass(1010)
     expect((await pollNow(pairing)).body).toEqual({ status: 'consumed' })
   })
 })

@@ -8,7 +8,8 @@ import {
   type Person,
   startPairing,
 } from './support/actors.ts'
-import { type Answer, type Caller, ownAddresses, pause } from './support/client.ts'
+import { type Answer, type Caller, ownAddresses } from './support/client.ts'
+import { letWindowsPass } from './support/rate-windows.ts'
 import {
   type ErrorBody,
   expectRateHeaders,
@@ -119,7 +120,7 @@ test('reset is the seconds left and falls', async () => {
   verifies('rate-limit:header:reset-seconds')
   const key = await newKey(await newPerson())
   const first = resetSeconds(await key.get('/workspaces'))
-  await pause(2100)
+  await letWindowsPass(2100)
   const later = resetSeconds(await key.get('/workspaces'))
   for (const seconds of [first, later]) {
     expect(Number.isInteger(seconds)).toBe(true)
@@ -134,12 +135,12 @@ test('the window slides: each request leaves it 60 s after it was made', async (
   verifies('rate-limit:window:sliding', 'rate-limit:exceeded:recovers')
   const key = await newKey(await newPerson())
   expect((await key.get('/workspaces')).status).toBe(200)
-  await pause(4000)
+  await letWindowsPass(4000)
   expect((await burst(key, windowMax - 1)).map(({ status }) => status)).toEqual(Array(99).fill(200))
   const refused = await key.get('/workspaces')
   expect(refused.status).toBe(429)
   expect(resetSeconds(refused)).toBeLessThanOrEqual(57)
-  await pause(resetSeconds(refused) * 1000)
+  await letWindowsPass(resetSeconds(refused) * 1000)
   expect((await key.get('/workspaces')).status).toBe(200)
   // Only the lone first request has left; a window that started anew would have room for 99 more.
   const next = await key.get('/workspaces')
@@ -201,6 +202,7 @@ describe('the three headers', () => {
     const key = await newKey(person)
     const visitor = newVisitor()
     const { client } = await startPairing()
+    const tooSoon = await client.post('/activate', undefined, { impatient: true })
     const answers: [status: number, answer: Answer][] = [
       [200, await person.get('/workspaces')],
       [200, await key.get('/workspaces')],
@@ -222,7 +224,7 @@ describe('the three headers', () => {
       [404, await person.get('/nope')],
       [404, await visitor.put('/meta', {})],
       [409, await key.put('/workspaces/current', { workspaceId: 'another' })],
-      [429, await client.post('/activate', undefined, { impatient: true })],
+      [429, tooSoon],
       [200, await visitor.get('/meta')],
       [302, await visitor.get('/auth/start')],
     ]

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type Answer, type Caller, newCaller, pause, type SendOptions } from './client.ts'
+import { type Answer, type Caller, newCaller, type SendOptions } from './client.ts'
+import { letWindowsPass } from './rate-windows.ts'
 
 export type Mode = 'byokmode' | 'paygmode' | 'basedmode'
 export const modes: readonly Mode[] = ['byokmode', 'paygmode', 'basedmode']
@@ -164,7 +165,7 @@ export async function startPairing(headers: Record<string, string> = {}, client 
 /** Keeps the second between two polls of a code that every client has to keep. */
 export async function poll(pairing: Pairing): Promise<Answer<PollAnswer>> {
   const last = polledAt.get(pairing)
-  if (last !== undefined) await pause(Math.max(0, last + pollEveryMs - performance.now()))
+  if (last !== undefined) await letWindowsPass(last + pollEveryMs - performance.now())
   const answer = await sendPoll(pairing, {})
   polledAt.set(pairing, performance.now())
   return answer

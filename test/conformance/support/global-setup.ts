@@ -11,6 +11,7 @@ import { openRemote } from './remote.ts'
 
 export interface StackParts {
   databaseUrl: string
+  redisUrl: string
   identityUrl: string
   /** How many milliseconds the processes' clocks are ahead is read from here. */
   clockFile: string
@@ -62,11 +63,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     await cleanUp()
     throw error
   })
-  const { baseUrl, databaseUrl, identityUrl } = stack
+  const { baseUrl, databaseUrl, redisUrl, identityUrl } = stack
   provide('baseUrl', baseUrl)
   const { url, folder, deadUrl } = remote
   provide('stack', {
     databaseUrl,
+    redisUrl,
     identityUrl,
     clockFile,
     dir: stack.dir,

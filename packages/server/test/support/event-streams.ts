@@ -2,8 +2,6 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { get } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import pg from 'pg'
 import { toOperations } from '#operations/operation.ts'
 import type { Bearer } from '#operations/signed-url.ts'
@@ -199,16 +197,6 @@ export async function droppedStreams(house: House): Promise<Record<string, numbe
 
 export async function openStreamCount(house: House): Promise<number> {
   return (await house.deps.metrics.openStreams.get()).values[0]?.value ?? 0
-}
-
-setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc') as () => void
-
-/** What is in use after all that is not was collected. */
-export function heldMiB(): number {
-  collectGarbage()
-  const { heapUsed, external } = process.memoryUsage()
-  return (heapUsed + external) / 1024 / 1024
 }
 
 const idle: NewEvent = { type: 'session.status_idle', payload: { stop_reason: { type: 'end_turn' } } }

@@ -4,13 +4,13 @@ import type { Person } from '../../../../test/support/caller.ts'
 import { patienceFor } from '../../../../test/support/sizes.ts'
 import { createDatabase, type House, openHouse } from './house.ts'
 import { openIngress } from './ingress.ts'
-import { type Column, listColumns, watchRows } from './records.ts'
+import { type Changes, type Column, listColumns, type Row, watchRows } from './records.ts'
 import { redisUrl } from './redis.ts'
 import { models, operatorToken, type Stage, stageIn } from './writing-stage.ts'
 
 interface Twin extends Stage {
   readonly client: pg.Client
-  look(): Promise<Record<string, string[]>>
+  look(): Promise<Changes>
 }
 
 /** Two stages that begin with the same records, to see whether the same cases leave the same behind. */
@@ -55,24 +55,23 @@ export async function openTwins(): Promise<Twins> {
   const [first, second] = [await openStage(base, '1'), await openStage(base, '2')]
   const columns = await listColumns(first.client)
   const known = new Set(JSON.stringify(await watchRows(first.client, columns)()).match(uuids))
-  // Most rows were there the last time too, and looking through a text costs more than finding it.
-  const cleaned = new Map<string, string>()
-  const clean = (table: string, row: string): string => {
-    const key = `${table} ${row}`
-    const text = cleaned.get(key) ?? `${table} ${withoutLots(row, known)}`
-    cleaned.set(key, text)
-    return text
-  }
-  const recordsOf = async ({ look }: Twin): Promise<string[]> => {
-    const dump = await look()
-    return Object.entries(dump).flatMap(([table, rows]) => rows.map((row) => clean(table, row)))
+  const clean = ({ table, text }: Row): string => `${table} ${withoutLots(text, known)}`
+  /** How many more of a row the second has than the first, where they differ. */
+  const more = new Map<string, number>()
+  const count = (rows: readonly Row[], by: number): void => {
+    for (const row of rows.map(clean)) {
+      const now = (more.get(row) ?? 0) + by
+      if (now === 0) more.delete(row)
+      else more.set(row, now)
+    }
   }
   let last: string[] | undefined
   const differences = async (): Promise<string[]> => {
-    const more = new Map<string, number>()
-    const [those, these] = await Promise.all([recordsOf(first), recordsOf(second)])
-    for (const row of those) more.set(row, (more.get(row) ?? 0) - 1)
-    for (const row of these) more.set(row, (more.get(row) ?? 0) + 1)
+    const [those, these] = await Promise.all([first.look(), second.look()])
+    count(those.removed, 1)
+    count(those.added, -1)
+    count(these.removed, -1)
+    count(these.added, 1)
     last = [...more]
       .flatMap(([row, count]) => Array(Math.abs(count)).fill(`${count < 0 ? '-' : '+'} ${row}`))
       .sort((a, b) => Number(a.startsWith('+')) - Number(b.startsWith('+')))

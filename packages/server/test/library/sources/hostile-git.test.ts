@@ -13,6 +13,7 @@ import {
   sendEndlessPack,
   type Tree,
 } from '../../../../../test/support/git-servers.ts'
+import { growthMiB } from '../../../../../test/support/held-memory.ts'
 import { until } from '../../../../../test/support/processes.ts'
 import { expectWithin } from '../../../../../test/support/proof.ts'
 import { never, type Outside, openOutside, refusalOf, skillText } from './outside.ts'
@@ -151,11 +152,12 @@ describe('a server that misbehaves', () => {
   test.each(['endless', 'endless-many', 'refs/x'])(
     '%s never ends: cut by bytes, in bounded memory',
     async (path) => {
-      const before = process.memoryUsage().rss
-      const refused = await refusalOf(fetch(path))
-      expect(refused.code).toBe('INVALID_INPUT')
-      expect(refused.message).toMatch(/^There is more than a bundle can hold/)
-      expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024)
+      const grown = await growthMiB(async () => {
+        const refused = await refusalOf(fetch(path))
+        expect(refused.code).toBe('INVALID_INPUT')
+        expect(refused.message).toMatch(/^There is more than a bundle can hold/)
+      })
+      expect(grown).toBeLessThan(64)
       await until(() => processesOf(path).length === 0, 2000)
     },
   )
@@ -221,9 +223,10 @@ describe('a repository that holds what it must not', () => {
   ])('%s', async (_name, content, compression) => {
     const folder = `${content.length}.git`
     makeRepository(outside.root, folder, { 'SKILL.md': skillText, content }, compression)
-    const before = process.memoryUsage().rss
-    expect((await refusalOf(fetch(folder))).message).toMatch(/^There is more than a bundle can hold/)
-    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024)
+    const grown = await growthMiB(async () =>
+      expect((await refusalOf(fetch(folder))).message).toMatch(/^There is more than a bundle can hold/),
+    )
+    expect(grown).toBeLessThan(64)
   })
 
   test('a tree of ten million files made of nine small ones', async () => {
