@@ -12,9 +12,10 @@ import { defineConfig } from 'vitest/config'
 
 /** A proof runs the same files at their full size, and those that have no small form. */
 const kind = process.env['PROOF'] === '1' ? '{test,proof}' : 'test'
-const expecting = { poll: { timeout: 20_000 } }
+/** Nothing is expected within a second, and the gate is told what each file does and costs. */
+const common = { expect: { poll: { timeout: 20_000 } }, setupFiles: ['scripts/gate/in-worker.ts'] }
 const peers = existsSync('bench/peers/node_modules')
-  ? [{ test: { name: 'peers', include: [`bench/peers/*.${kind}.ts`] } }]
+  ? [{ test: { ...common, name: 'peers', include: [`bench/peers/*.${kind}.ts`] } }]
   : []
 /** The library as a package on other runtimes, where those are installed (`npm run test:package`). */
 const withoutRuntimes = existsSync('test/runtimes/node_modules') ? [] : ['packages/sdk/test/package/**']
@@ -30,10 +31,12 @@ export default defineConfig({
             `packages/*/src/**/*.${kind}.ts`,
             `stack/**/*.${kind}.ts`,
             `test/{chaos,patterns}/**/*.${kind}.ts`,
+            `scripts/**/*.${kind}.ts`,
           ],
+          isolate: false,
           // Some count to many thousands, and in CI other projects run beside them.
           testTimeout: 60_000,
-          expect: expecting,
+          ...common,
         },
       },
       {
@@ -48,7 +51,7 @@ export default defineConfig({
           isolate: false,
           testTimeout: 90_000,
           hookTimeout: 120_000,
-          expect: expecting,
+          ...common,
         },
       },
       {
@@ -57,19 +60,21 @@ export default defineConfig({
           include: [`test/conformance/**/*.${kind}.ts`],
           globalSetup: ['test/conformance/support/global-setup.ts'],
           fileParallelism: false,
+          isolate: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          expect: expecting,
+          ...common,
         },
       },
       {
         test: {
           name: 'system',
           include: [`test/system/**/*.${kind}.ts`],
+          globalSetup: ['test/system/support/global-setup.ts'],
           fileParallelism: false,
           testTimeout: 300_000,
           hookTimeout: 120_000,
-          expect: expecting,
+          ...common,
         },
       },
       {
@@ -81,7 +86,7 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          expect: expecting,
+          ...common,
         },
       },
       {
@@ -92,19 +97,22 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          expect: expecting,
+          ...common,
         },
       },
       ...peers,
-      { test: { name: 'catalog', include: [`test/catalog/**/*.${kind}.ts`], testTimeout: 120_000 } },
+      {
+        test: { ...common, name: 'catalog', include: [`test/catalog/**/*.${kind}.ts`], testTimeout: 120_000 },
+      },
       {
         test: {
           name: 'e2e',
           include: [`test/e2e/**/*.${kind}.ts`],
+          globalSetup: ['test/e2e/support/global-setup.ts'],
           fileParallelism: false,
           testTimeout: 240_000,
           hookTimeout: 240_000,
-          expect: expecting,
+          ...common,
         },
       },
     ],

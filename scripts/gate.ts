@@ -1,4 +1,6 @@
 import { parseArgs } from 'node:util'
+import { budgets } from './gate/budgets.ts'
+import { looksAtInvariants } from './gate/failures.ts'
 import { runGate } from './gate/gate.ts'
 import { plan } from './gate/plan.ts'
 import { endAll } from './gate/run-step.ts'
@@ -21,6 +23,8 @@ const passed = await runGate({
   plan: plan.map((lanes) => lanes.map((steps) => steps.filter(({ name }) => wanted?.includes(name) ?? true))),
   deadlineMs: Number(values.deadline) * 60_000,
   mostSecondChances: 5,
+  looksAtInvariants,
+  budgets,
   say: (line) => console.log(line),
 })
 process.exitCode = passed ? 0 : 1

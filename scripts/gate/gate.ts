@@ -1,22 +1,26 @@
-import { chmodSync, mkdtempSync, readFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { machineSince, processesOf, readTicks } from './machine.ts'
+import type { budgets } from './budgets.ts'
+import { endProcess, machineSince, processesOf, readTicks } from './machine.ts'
 import type { Plan } from './plan.ts'
 import { type Ended, endAll, runStep, underWay } from './run-step.ts'
+import { type Failed, indent, judge } from './verdict.ts'
 
 export interface GateOptions {
   readonly plan: Plan
   readonly deadlineMs: number
-  /** How many files may need a second chance. More than that is no bad luck. */
   readonly mostSecondChances: number
+  readonly looksAtInvariants: (file: string) => boolean
+  readonly budgets: typeof budgets
   readonly say: (line: string) => void
 }
 
 /** Runs a plan and says how it went. Whether the change may land. */
-export async function runGate({ plan, deadlineMs, mostSecondChances, say }: GateOptions): Promise<boolean> {
+export async function runGate(options: GateOptions): Promise<boolean> {
+  const { plan, deadlineMs, budgets, say } = options
   const folder = mkdtempSync(join(tmpdir(), 'gate-'))
   chmodSync(folder, 0o755) // PostgreSQL's user must reach what is in it.
   const begun = performance.now()
@@ -35,11 +39,22 @@ export async function runGate({ plan, deadlineMs, mostSecondChances, say }: Gate
   }, deadlineMs)
   const beat = setInterval(() => say(`${clock()}  under way: ${[...underWay.values()].join(', ')}`), 120_000)
 
-  const run = async (...[step, label, files]: [Ended['step'], string, string[]?]) => {
-    const before = readTicks()
-    const ended = await runStep(step, folder, label, files)
-    say(`${clock()}  ${label}: ${tell(ended)} (${machineSince(before)})`)
+  const run = async (step: Ended['step'], label: string, files?: string[]) => {
+    const ended = await runStep(step, { folder, label, silentMs: budgets.silentMs }, files)
+    say(`${clock()}  ${label}: ${tell(ended)} (${ended.machine})`)
     return ended
+  }
+  /** Why it is red, if it is. */
+  const runAgain = async ({ step, file, failures, machine }: Failed, label: string): Promise<string[]> => {
+    if (isLate) return [`failed, with no time to run it again: ${file}`]
+    const again = await run(step, label, [file])
+    if (again.code !== 0 || again.files.length === 0) {
+      const whys = again.files.flatMap((result) => result.failures)
+      return [`failed twice: ${file}`, ...whys.map(({ test, why }) => `  ${test}\n${indent(why)}`)]
+    }
+    say(`second chance: ${file} passed alone (${again.machine})`)
+    say(`    had failed (${machine}): ${failures.map(({ test }) => test).join('; ')}`)
+    return []
   }
 
   for (const lanes of plan) {
@@ -53,62 +68,54 @@ export async function runGate({ plan, deadlineMs, mostSecondChances, say }: Gate
     )
   }
 
-  const failed = done.flatMap(({ step, files }) =>
-    files.filter(({ ok }) => !ok).map((result) => ({ step, ...result })),
-  )
-  for (const { step, code, log, files, cutOff, notRun, unhandled } of done) {
-    for (const why of unhandled)
-      reasons.push(`${step.name}: an error that belongs to no test\n${indent(why)}`)
-    for (const file of cutOff) reasons.push(`cut off: ${file}`)
-    for (const file of notRun) reasons.push(`not run: ${file}`)
-    if (code !== 0 && !step.reports) reasons.push(`${step.name} failed:\n${indent(tailOf(log))}`)
-    else if (code !== 0 && files.every(({ ok }) => ok) && unhandled.length === 0)
-      reasons.push(`${step.name} ended with ${code} and names no file:\n${indent(tailOf(log))}`)
-  }
-  for (const { file, failures } of failed)
+  const files = done.flatMap((ended) => ended.files)
+  for (const { file, failures } of files)
     for (const { test, why } of failures) say(`failed once: ${file} > ${test}\n${indent(why)}`)
-
+  const verdict = judge(done, { ...options, fileCpuMs: budgets.fileCpuMs })
+  reasons.push(...verdict.reasons)
   let savedTests = 0
-  if (failed.length > mostSecondChances) {
-    reasons.push(`${failed.length} files failed, more than ${mostSecondChances}: no second chance`)
-    for (const { file } of failed) reasons.push(`failed: ${file}`)
-  } else
-    for (const [index, { step, file, failures }] of failed.entries()) {
-      const again = isLate ? undefined : await run(step, `again-${index + 1}`, [file])
-      if (again?.code === 0 && again.files.length > 0) {
-        savedTests += failures.length
-        say(`second chance: ${file} passed alone; had failed: ${failures.map(({ test }) => test).join('; ')}`)
-      } else {
-        reasons.push(`failed twice: ${file}`)
-        for (const { test, why } of again?.files.flatMap((result) => result.failures) ?? [])
-          reasons.push(`  ${test}\n${indent(why)}`)
-      }
-    }
+  for (const [index, failed] of verdict.again.entries()) {
+    const why = await runAgain(failed, `again-${index + 1}`)
+    reasons.push(...why)
+    if (why.length === 0) savedTests += failed.failures.length
+  }
   clearTimeout(deadline)
   clearInterval(beat)
   if (isLate) reasons.push(`the deadline of ${minutes(deadlineMs)} was reached`)
 
-  const left = processesOf(folder)
-  for (const { pid, words } of left) {
+  for (const { pid, words } of processesOf(folder)) {
     reasons.push(`left alive: ${pid} ${words}`)
-    process.kill(pid, 'SIGKILL')
+    endProcess(pid)
   }
 
-  const files = done.flatMap((ended) => ended.files)
-  for (const { ms, file } of files.toSorted((a, b) => b.ms - a.ms).slice(0, 20))
-    say(`slow  ${(ms / 1000).toFixed(1).padStart(6)} s  ${file}`)
+  sayWhatWasSlow(files, budgets, say)
   const passed = files.reduce((sum, file) => sum + file.passed, 0) + savedTests
   if (passed === 0) reasons.push('no test was run')
   for (const reason of reasons) say(`RED  ${reason}`)
-  say(`${clock()} min, ${machineSince(ticks)}`)
+  say(`${clock()} min of ${minutes(budgets.gateMs)}, ${machineSince(ticks)}`)
   if (reasons.length > 0) say(`logs in ${folder}`)
   else await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   say(`${passed} passed, ${reasons.length} failed`)
   return reasons.length === 0
 }
 
-function tell({ step, code, ms, files }: Ended): string {
-  const outcome = `${code === 0 ? 'green' : 'RED'} in ${minutes(ms)}`
+function sayWhatWasSlow(
+  files: Ended['files'],
+  { fileMs, testMs }: GateOptions['budgets'],
+  say: GateOptions['say'],
+): void {
+  const over = files.filter(({ ms }) => ms > fileMs).length
+  say(`${over} of ${files.length} files took over ${fileMs / 1000} s; the slowest:`)
+  for (const { ms, cpuMs, file } of files.toSorted((a, b) => b.ms - a.ms).slice(0, 20))
+    say(`slow  ${seconds(ms)} s, ${seconds(cpuMs)} of CPU in its process  ${file}`)
+  const tests = files.flatMap(({ file, slowTests }) => slowTests.map((one) => ({ file, ...one })))
+  say(`${tests.length} tests took over ${testMs / 1000} s; the slowest:`)
+  for (const { ms, file, test } of tests.toSorted((a, b) => b.ms - a.ms).slice(0, 10))
+    say(`slow  ${seconds(ms)} s  ${file} > ${test}`)
+}
+
+function tell({ step, code, isHung, ms, files }: Ended): string {
+  const outcome = `${code === 0 ? 'green' : isHung ? 'HUNG' : 'RED'} in ${minutes(ms)}`
   if (!step.reports) return outcome
   const red = files.filter(({ ok }) => !ok).map(({ file }) => file)
   const passed = files.reduce((sum, file) => sum + file.passed, 0)
@@ -120,8 +127,4 @@ function minutes(ms: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 }
 
-const indent = (text: string) => text.replaceAll(/^/gm, '    ')
-
-function tailOf(log: string): string {
-  return readFileSync(log, 'utf8').trimEnd().split('\n').slice(-60).join('\n')
-}
+const seconds = (ms: number) => (ms / 1000).toFixed(1).padStart(6)

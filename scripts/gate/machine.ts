@@ -41,6 +41,14 @@ export function processesOf(folder: string): Living[] {
     })
 }
 
+export function endProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
 const isZombie = (pid: number) => /\) [ZX] /.test(read(`/proc/${pid}/stat`))
 
 function read(file: string): string {

@@ -3,7 +3,7 @@ export interface Step {
   readonly name: string
   readonly command: string
   readonly args: readonly string[]
-  /** Tells what became of each file to `GATE_REPORT`, and can be run again with single files as arguments. */
+  /** Tells what becomes of each file to `GATE_REPORT`, and can be run again with single files as arguments. */
   readonly reports: boolean
 }
 
@@ -24,11 +24,11 @@ const project = (name: string): Step => ({
   reports: true,
 })
 
-/**
- * Two cores. What mostly waits stands beside what mostly computes. Whole stacks (`system`) are not in it yet: they are
- * run as proofs until they have small forms.
- */
+/** Two cores. What mostly waits stands beside what mostly computes; kills come last. */
 export const plan: Plan = [
   [[script('check'), project('unit'), project('peers'), project('catalog')], [project('server')]],
-  [[project('conformance')], [project('sdk'), project('cli'), project('e2e')]],
+  [
+    [project('conformance'), project('system')],
+    [project('sdk'), project('cli'), project('e2e')],
+  ],
 ]

@@ -1,28 +1,34 @@
 import { existsSync, readFileSync } from 'node:fs'
 
-interface Failure {
+export interface Failure {
   readonly test: string
   readonly why: string
+  /** Nothing was wrong but that something had not come yet: a time-out, a service that is away. */
+  readonly isLate: boolean
 }
 
-interface FileResult {
+export interface FileResult {
   readonly file: string
   readonly ms: number
   readonly passed: number
   readonly ok: boolean
   readonly failures: readonly Failure[]
+  readonly slowTests: readonly { readonly test: string; readonly ms: number }[]
 }
 
-/** What the reporter says, a line of JSON each. */
+/** What is said of a run while it goes on, a line of JSON each. */
 export type Line =
   | { readonly kind: 'planned'; readonly files: readonly string[] }
   | { readonly kind: 'begun'; readonly file: string }
+  | { readonly kind: 'testing'; readonly file: string; readonly test: string }
+  | { readonly kind: 'tested'; readonly file: string; readonly test: string }
   | ({ readonly kind: 'ended' } & FileResult)
+  | { readonly kind: 'cpu'; readonly file: string; readonly cpuMs: number }
   | { readonly kind: 'unhandled'; readonly why: string }
 
 export interface Results {
-  readonly files: readonly FileResult[]
-  /** Begun and never ended. */
+  readonly files: readonly (FileResult & { readonly cpuMs: number })[]
+  /** Begun and never ended, with the test that was under way. */
   readonly cutOff: readonly string[]
   /** Planned and never begun. */
   readonly notRun: readonly string[]
@@ -41,9 +47,18 @@ export function readResults(report: string): Results {
   const files = of('ended')
   const ended = new Set(files.map(({ file }) => file))
   const begun = new Set(of('begun').map(({ file }) => file))
+  const cpu = new Map(of('cpu').map(({ file, cpuMs }) => [file, cpuMs]))
+  const tested = new Set(of('tested').map(({ file, test }) => `${file} > ${test}`))
+  const testing = (file: string) =>
+    of('testing')
+      .filter((line) => line.file === file)
+      .map(({ test }) => `${file} > ${test}`)
+      .filter((name) => !tested.has(name))
   return {
-    files,
-    cutOff: [...begun].filter((file) => !ended.has(file)),
+    files: files.map((file) => ({ ...file, cpuMs: cpu.get(file.file) ?? 0 })),
+    cutOff: [...begun]
+      .filter((file) => !ended.has(file))
+      .flatMap((file) => (testing(file).length > 0 ? testing(file) : [file])),
     notRun: of('planned')
       .flatMap((line) => line.files)
       .filter((file) => !begun.has(file) && !ended.has(file)),

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { machineSince, readTicks } from './machine.ts'
 import type { Step } from './plan.ts'
 import { type Results, readResults } from './results.ts'
 
@@ -8,24 +9,30 @@ export interface Ended extends Results {
   readonly step: Step
   readonly label: string
   readonly code: number | null
+  /** It was ended because nothing of it had been heard for too long. */
+  readonly isHung: boolean
   readonly ms: number
+  readonly machine: string
   readonly log: string
 }
 
 /** What is under way, to be ended as a whole: each step is a process group of its own. */
 export const underWay = new Map<number, string>()
 
+interface Where {
+  readonly folder: string
+  readonly label: string
+  readonly silentMs: number
+}
+
 /** Runs a step in the gate's own temporary folder; its words go to a log beside its report. */
-export function runStep(
-  step: Step,
-  folder: string,
-  label: string,
-  files: readonly string[] = [],
-): Promise<Ended> {
+export function runStep(step: Step, where: Where, files: readonly string[] = []): Promise<Ended> {
+  const { folder, label, silentMs } = where
   const log = join(folder, `${label}.log`)
   const report = join(folder, `${label}.jsonl`)
   const out = openSync(log, 'a')
   const from = performance.now()
+  const ticks = readTicks()
   const child = spawn(step.command, [...step.args, ...files], {
     detached: true,
     stdio: ['ignore', out, out],
@@ -34,10 +41,22 @@ export function runStep(
   closeSync(out)
   const { pid } = child
   if (pid !== undefined) underWay.set(pid, label)
+  let isHung = false
+  const started = Date.now()
+  const watch = setInterval(
+    () => {
+      if (!step.reports || Date.now() - Math.max(started, changedAt(report)) < silentMs) return
+      if (pid !== undefined) endGroup(pid, isHung ? 'SIGKILL' : 'SIGTERM')
+      isHung = true
+    },
+    Math.min(10_000, silentMs / 4),
+  )
   return new Promise((resolve) => {
     const end = (code: number | null) => {
+      clearInterval(watch)
       if (pid !== undefined) underWay.delete(pid)
-      resolve({ step, label, code, ms: performance.now() - from, log, ...readResults(report) })
+      const ms = performance.now() - from
+      resolve({ step, label, code, isHung, ms, machine: machineSince(ticks), log, ...readResults(report) })
     }
     child.once('error', () => end(null))
     child.once('close', end)
@@ -45,11 +64,17 @@ export function runStep(
 }
 
 export function endAll(signal: NodeJS.Signals): void {
-  for (const pid of underWay.keys()) {
-    try {
-      process.kill(-pid, signal)
-    } catch {
-      // The group has ended meanwhile.
-    }
+  for (const pid of underWay.keys()) endGroup(pid, signal)
+}
+
+function endGroup(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal)
+  } catch {
+    // The group has ended meanwhile.
   }
+}
+
+function changedAt(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }

@@ -65,14 +65,25 @@ export async function listExecutionRows(
   }))
 }
 
-export async function readMoney(database: pg.Client | pg.Pool) {
+/** Of all, or of one person. */
+export async function readMoney(database: pg.Client | pg.Pool, userId: string | null = null) {
+  const whose = 'where $1::uuid is null or user_id = $1'
   const [entries, accounts, reservations] = [
-    await database.query<Entry>(`select user_id as "userId", source, target, amount_milli_ds::int as "amountMilliDs",
-      execution_id as "executionId" from ledger`),
-    await database.query<Account>(`select user_id as "userId", available_milli_ds::int as available,
-      reserved_milli_ds::int as reserved, spent_milli_ds::int as spent from credit_accounts`),
-    await database.query<Reservation>(`select execution_id as "executionId", amount_milli_ds::int as "amountMilliDs",
-      charged_milli_ds::int as "chargedMilliDs" from reservations`),
+    await database.query<Entry>(
+      `select user_id as "userId", source, target, amount_milli_ds::int as "amountMilliDs",
+      execution_id as "executionId" from ledger ${whose}`,
+      [userId],
+    ),
+    await database.query<Account>(
+      `select user_id as "userId", available_milli_ds::int as available,
+      reserved_milli_ds::int as reserved, spent_milli_ds::int as spent from credit_accounts ${whose}`,
+      [userId],
+    ),
+    await database.query<Reservation>(
+      `select execution_id as "executionId", amount_milli_ds::int as "amountMilliDs",
+      charged_milli_ds::int as "chargedMilliDs" from reservations ${whose}`,
+      [userId],
+    ),
   ]
   return { entries: entries.rows, accounts: accounts.rows, reservations: reservations.rows }
 }

@@ -10,7 +10,7 @@ import { withDatabase } from '../support/database.ts'
 import { type BlobDisk, mountBlobDisk } from './faults/blob-disk.ts'
 import { type FaultKind, planFaults, seeded } from './faults/fault.ts'
 import { evaluatorPids } from './faults/own-processes.ts'
-import { findMixedViolations, type MixedHistory, shareOf } from './mixed/check.ts'
+import { type Demands, findMixedViolations, type MixedHistory, shareOf, usualDemands } from './mixed/check.ts'
 import { collect } from './mixed/collect.ts'
 import { countMoving } from './mixed/evidence.ts'
 import type { FaultRecord, Operation } from './mixed/history.ts'
@@ -27,6 +27,9 @@ export interface MixedOptions {
   readonly seed: number
   /** When the faults should be over; those that are still planned then are not fired, and that is a violation. */
   readonly withinSeconds: number
+  readonly demands?: Demands
+  /** How long errands last that are there to be stopped, when nobody does. */
+  readonly longSeconds?: number
   readonly say?: (line: string) => void
 }
 
@@ -55,7 +58,6 @@ export interface MixedFigures {
 }
 
 const blobDiskMib = 192
-const quietWithinMs = 60_000
 const againWithinMs = 60_000
 const gapMs = { least: 300, most: 1500 }
 const burstLeadMs = { starts: 150, runs: 600 }
@@ -93,12 +95,12 @@ interface Place {
 
 async function loadUnderFaults(place: Place, options: MixedOptions): Promise<MixedOutcome> {
   const { stack } = place
-  const { say = () => {}, seed } = options
+  const { say = () => {}, seed, longSeconds = 25 } = options
   const app = createCaller(stack.baseUrl)
   const lanes: Lane[] = []
-  for (let n = 0; n < options.lanes; n++) lanes.push(await openLane(app, `l${n}`))
+  for (let n = 0; n < options.lanes; n++) lanes.push(await openLane(app, `l${n}`, longSeconds))
   const probeLanes: Record<string, Lane> = {}
-  for (const name of probeNames) probeLanes[name] = await openLane(app, `p${name}`)
+  for (const name of probeNames) probeLanes[name] = await openLane(app, `p${name}`, longSeconds)
   say(`${lanes.length} workspaces are ready`)
 
   const begun = performance.now()
@@ -108,12 +110,13 @@ async function loadUnderFaults(place: Place, options: MixedOptions): Promise<Mix
   const lastEnd = Math.max(...faults.map(({ endedAt }) => endedAt))
   await waitForOperations(load, options, begun)
   await load.stop()
-  const quietAfterMs = await waitForQuiet(stack, lastEnd)
+  const { demands = usualDemands } = options
+  const quietAfterMs = await waitForQuiet(stack, lastEnd, demands)
   say(`quiet ${Math.round(quietAfterMs)} ms after the last fault`)
 
   const seen = await collect(place, [...lanes, ...Object.values(probeLanes)], load)
   const history = { operations: load.operations, faults, planned: planned.map(({ name }) => name), seen }
-  const violations = findMixedViolations(history)
+  const violations = findMixedViolations(history, demands)
   return { violations, history, figures: describe(history, { begun, quietAfterMs }) }
 }
 
@@ -178,10 +181,14 @@ async function waitForOperations(load: Load, options: MixedOptions, begun: numbe
   while (load.operations.length < options.operations && performance.now() < end) await delay(200)
 }
 
-/** How long after the last fault nothing moves any more; what still moves after a minute shows in the final state. */
-async function waitForQuiet({ databaseUrl }: SpawnedStack, since: number): Promise<number> {
-  const left = Math.max(0, quietWithinMs - (Date.now() - since))
-  // At least a while, in case that the operations took longer than a minute after the last fault.
+/** How long after the last fault nothing moves any more; what still moves after the time shows in the final state. */
+async function waitForQuiet(
+  { databaseUrl }: SpawnedStack,
+  since: number,
+  { endedWithinMs }: Demands,
+): Promise<number> {
+  const left = Math.max(0, endedWithinMs - (Date.now() - since))
+  // At least a while, in case that the operations took longer than that after the last fault.
   const end = performance.now() + Math.max(left, 30_000)
   return withDatabase(databaseUrl, async (database) => {
     while ((await countMoving(database)) > 0 && performance.now() < end) await delay(200)

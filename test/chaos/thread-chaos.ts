@@ -33,15 +33,28 @@ export interface ThreadChaosOptions {
   readonly interrupts: number
   /** A mistake that is put into the processes' code: the judge must find it. */
   readonly planted?: 'check-then-start' | 'no-fence'
+  /** One with as many processes, used instead of one that is started for it. */
+  readonly stack?: Stack
 }
+
+type Stack = Omit<SpawnedStack, 'said' | 'stop'>
 
 const restedMs = 120_000
 
 export async function runThreadChaos(options: ThreadChaosOptions) {
+  if (options.stack) return disturbThreads(options.stack, options)
   const stack = await spawnStack([
     ...['--api', String(options.apis), '--workers', String(options.workers), '--limits', 'off'],
     ...(options.planted === undefined ? [] : plantedSettings(options.planted)),
   ])
+  try {
+    return await disturbThreads(stack, options)
+  } finally {
+    await stack.stop()
+  }
+}
+
+async function disturbThreads(stack: Stack, options: ThreadChaosOptions) {
   const pool = new pg.Pool({ connectionString: stack.databaseUrl, max: 2 })
   pool.on('error', () => {})
   try {
@@ -81,7 +94,6 @@ export async function runThreadChaos(options: ThreadChaosOptions) {
     return { violations, figures }
   } finally {
     await pool.end().catch(() => {})
-    await stack.stop()
   }
 }
 
@@ -203,7 +215,7 @@ async function readFrames(
 }
 
 async function disturb(
-  stack: SpawnedStack,
+  stack: Stack,
   pool: pg.Pool,
   options: ThreadChaosOptions,
   state: State,
@@ -279,7 +291,7 @@ async function rested(pool: pg.Pool, person: Person): Promise<boolean> {
 }
 
 async function collect(
-  stack: SpawnedStack,
+  stack: Stack,
   pool: pg.Pool,
   person: Person,
   threads: readonly string[],
@@ -301,7 +313,7 @@ async function collect(
      from thread_runs r join threads t on t.id = r.thread_row_id where r.workspace_id = $1`,
     [person.workspaceId],
   )
-  const money = await readMoney(pool)
+  const money = await readMoney(pool, person.userId)
   const replays = new Map<string, Frame[]>()
   for (const threadId of threads) {
     const whole = new Subscriber(stack.baseUrl, person, threadId)

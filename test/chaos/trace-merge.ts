@@ -16,7 +16,11 @@ export interface MergeOptions {
   readonly producers?: number
   readonly appenders?: number
   readonly readers?: number
+  /** One with two API processes, used instead of one that is started for it. */
+  readonly stack?: Stack
 }
+
+type Stack = Omit<SpawnedStack, 'said' | 'stop'>
 
 interface Turn {
   readonly seq: number
@@ -28,8 +32,17 @@ const payloadOf = (text: string) => ({ content: [{ type: 'text', text }] })
 const textOf = ({ payload }: Turn) => payload.content[0]?.text ?? ''
 
 export async function runTraceMerge(options: MergeOptions) {
-  const { seconds, killEveryMs, producers = 3, appenders = 3, readers = 8 } = options
+  if (options.stack) return mergeAt(options.stack, options)
   const stack = await spawnStack(['--api', '2', '--workers', '1', '--limits', 'off'])
+  try {
+    return await mergeAt(stack, options)
+  } finally {
+    await stack.stop()
+  }
+}
+
+async function mergeAt(stack: Stack, options: MergeOptions) {
+  const { seconds, killEveryMs, producers = 3, appenders = 3, readers = 8 } = options
   const pool = new pg.Pool({ connectionString: stack.databaseUrl, max: producers + 1 })
   const redis = new Redis(stack.redisUrl)
   try {
@@ -74,7 +87,6 @@ export async function runTraceMerge(options: MergeOptions) {
   } finally {
     redis.disconnect()
     await pool.end()
-    await stack.stop()
   }
 }
 
@@ -186,12 +198,7 @@ async function tail(trace: TraceClient, state: State, violations: string[]): Pro
   }
 }
 
-async function killNowAndThen(
-  stack: SpawnedStack,
-  until: number,
-  everyMs: number,
-  state: State,
-): Promise<void> {
+async function killNowAndThen(stack: Stack, until: number, everyMs: number, state: State): Promise<void> {
   while (Date.now() + everyMs < until) {
     await delay(everyMs)
     const { api } = pidsOf(stack.dir)

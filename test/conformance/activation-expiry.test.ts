@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { expectAhead } from '../support/moments.ts'
 import { confirm, deny, listKeys, lookup, newPerson, poll, startPairing } from './support/actors.ts'
 import { withClock } from './support/clock.ts'
 import { expectRefusal } from './support/shapes.ts'
@@ -16,7 +17,7 @@ stackOnly('a code lives 600 seconds', () => {
     const asked = Date.now()
     const pairing = await startPairing()
     const { expires_at } = (await lookup(person, pairing.userCode)).body
-    expect(Math.abs(Date.parse(expires_at) - asked - 600_000)).toBeLessThanOrEqual(2000)
+    expectAhead(Date.parse(expires_at), asked, 600_000)
     await clock.setAhead(justBefore)
     expect((await poll(pairing)).body).toEqual({ status: 'pending' })
     await clock.setAhead(after)

@@ -15,6 +15,10 @@ export interface FuzzOptions {
   /** Only this one of the requests, to look at a finding again. */
   readonly only?: number
   readonly tell?: (line: string) => void
+  /** Asked instead of one of its own, which it would start and stop. */
+  readonly stack?: Asked
+  /** From here on an answer is slow. */
+  readonly slowMs?: number
 }
 
 export interface FuzzReport {
@@ -27,26 +31,36 @@ export interface FuzzReport {
   readonly findings: readonly string[]
 }
 
+type Asked = Pick<SpawnedStack, 'baseUrl' | 'pids'>
+
 interface Outcome {
   readonly status: number
   readonly text: string
   readonly ms: number
 }
 
-const slowMs = 250
 const noAnswerMs = 30_000
 const atOnce = 4
 const perWorld = 500
 const looksAgain = 8
 
 /**
- * Sends requests that follow from the seed to every route of the contract, on a stack of its own, and finds answers of
+ * Sends requests that follow from the seed to every route of the contract and finds answers of
  * 500 and more, and slow ones. One that was slow is asked again, alone, until it is not or was slow eight times: so what
  * the rest of the machine does meanwhile is not taken for the request's own slowness.
  */
 export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
-  const { seed, requests, only, withinMs = Number.POSITIVE_INFINITY, tell = () => {} } = options
+  if (options.stack) return fuzzAt(options.stack, options)
   const stack = await spawnStack(['--limits', 'off'])
+  try {
+    return await fuzzAt(stack, options)
+  } finally {
+    await stack.stop()
+  }
+}
+
+async function fuzzAt(stack: Asked, options: FuzzOptions): Promise<FuzzReport> {
+  const { seed, requests, only, withinMs = Number.POSITIVE_INFINITY, tell = () => {}, slowMs = 250 } = options
   const agent = new Agent({ keepAlive: true, maxSockets: atOnce })
   try {
     const findings: string[] = []
@@ -78,7 +92,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
       await Promise.all(Array.from({ length: atOnce }, work))
       suspects += suspicious.length
       for (const [index, made] of suspicious) {
-        const outcome = await askAlone(stack, agent, made)
+        const outcome = await askAlone(stack, agent, made, slowMs)
         if (isFault(made, outcome) || outcome.ms > slowMs) findings.push(describe(seed, index, made, outcome))
         else note(made, outcome.ms)
       }
@@ -89,7 +103,6 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
     return { seed, requests: sent, statuses, suspects, slowest, findings }
   } finally {
     agent.destroy()
-    await stack.stop()
   }
 }
 
@@ -106,7 +119,7 @@ function isFault({ route }: FuzzRequest, { status, text }: Outcome): boolean {
   return !told
 }
 
-async function askAlone(stack: SpawnedStack, agent: Agent, made: FuzzRequest): Promise<Outcome> {
+async function askAlone(stack: Asked, agent: Agent, made: FuzzRequest, slowMs: number): Promise<Outcome> {
   let best: Outcome | undefined
   for (let tried = 0; tried < looksAgain; tried++) {
     if (tried > 0) await sleep(50 * tried)
@@ -117,7 +130,7 @@ async function askAlone(stack: SpawnedStack, agent: Agent, made: FuzzRequest): P
   return best as Outcome
 }
 
-function ask(stack: SpawnedStack, agent: Agent, made: FuzzRequest): Promise<Outcome> {
+function ask(stack: Asked, agent: Agent, made: FuzzRequest): Promise<Outcome> {
   const { method, path, headers, body } = made
   const started = performance.now()
   return new Promise((resolve) => {

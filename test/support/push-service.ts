@@ -51,7 +51,7 @@ const p256 = { name: 'ECDH', namedCurve: 'P-256' }
  * only from who signs as RFC 8292 says, and opens them as browsers do (RFC 8291). The way back is written against the
  * platform's other cryptography, so that the same mistake is not made twice.
  */
-export async function openPushService(applicationServerKey: () => string): Promise<PushService> {
+export async function openPushService(applicationServerKey: () => string, atPort = 0): Promise<PushService> {
   const browsers = new Map<string, { browser: Browser; open: (body: Buffer) => Promise<string> }>()
   const violations: string[] = []
   let decide: (browser: Browser, attempt: number) => Reply = () => ({})
@@ -75,7 +75,7 @@ export async function openPushService(applicationServerKey: () => string): Promi
     if (cut) return void request.socket.destroy()
     response.writeHead(status, headers).end()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(atPort, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   const service: PushService = {
     host: `127.0.0.1:${port}`,

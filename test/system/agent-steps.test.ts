@@ -2,11 +2,12 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { stepCrashPoints } from '../chaos/planted-mistakes.ts'
 import { createCaller, type Person } from '../support/caller.ts'
-import { until } from '../support/processes.ts'
+import { freeze, until } from '../support/processes.ts'
+import { isProof } from '../support/sizes.ts'
 import { definitionOf, endStates, type Runs, runsOf } from '../support/workflows.ts'
 
 /** Agents of workflows with tools, on the engine itself: their workers die and stand still. */
@@ -44,6 +45,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
+/** Also after a test that was given up on, whose last lines are not reached. */
+let resume = () => {}
+afterEach(() => resume())
+
 const launching = { tools: [{ name: 'launch_workflow', input: { slug: 'inner' } }] }
 const prompt = (...steps: object[]) => `Please.\n\`\`\`script\n${JSON.stringify({ steps })}\n\`\`\``
 const start = (...steps: object[]) => runs.start('outer', { prompt: prompt(...steps) })
@@ -76,27 +81,29 @@ test.each(stepCrashPoints)(
   90_000,
 )
 
-test('a worker that stands still loses the conversation of its step to another, and writes nothing afterwards', async () => {
-  const runId = await start(launching, { say: 'Launched it.', delayMs: 3000 })
-  let pid = 0
-  await until(async () => {
-    const [facts] = await factsOf(runId)
-    pid = Number(facts?.worker_id?.split('/')[1] ?? 0)
-    return pid > 0 && facts.launched === 1
-  }, 20_000)
-  process.kill(pid, 'SIGSTOP')
-  try {
+/** The engine calls it lost after 20 s. In the gate `thread-fences.test.ts` of the server has one that comes back late. */
+test.runIf(isProof)(
+  'a worker that stands still loses the conversation of its step to another, and writes nothing afterwards',
+  async () => {
+    const runId = await start(launching, { say: 'Launched it.', delayMs: 3000 })
+    let pid = 0
+    await until(async () => {
+      const [facts] = await factsOf(runId)
+      pid = Number(facts?.worker_id?.split('/')[1] ?? 0)
+      return pid > 0 && facts.launched === 1
+    }, 20_000)
+    resume = freeze(pid)
     const { run } = await runs.reaches(runId, endStates, 60_000)
     expect(run.status, JSON.stringify(run.snapshot.error)).toBe('success')
-  } finally {
-    process.kill(pid, 'SIGCONT')
-  }
-  const [before] = await factsOf(runId)
-  expect(before).toMatchObject({ status: 'completed', ends: 1, said: 1, launched: 1 })
-  // Long enough for the model's answer to reach whoever was woken.
-  await new Promise((resolve) => setTimeout(resolve, 4000))
-  expect(await factsOf(runId)).toEqual([before])
-}, 120_000)
+    resume()
+    const [before] = await factsOf(runId)
+    expect(before).toMatchObject({ status: 'completed', ends: 1, said: 1, launched: 1 })
+    // Long enough for the model's answer to reach whoever was woken.
+    await new Promise((resolve) => setTimeout(resolve, 4000))
+    expect(await factsOf(runId)).toEqual([before])
+  },
+  120_000,
+)
 
 test('a canceled run takes the conversation of its step with it', async () => {
   const runId = await start({ say: 'Slowly.', delayMs: 60_000 })

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { openModelEndpoint } from '../../stack/model-endpoint/server.ts'
 import { repositoryRoot } from '../../stack/spawn.ts'
 import { requestNames, runCorpus } from '../compose/corpus.ts'
+import { patienceFor } from '../support/sizes.ts'
 
 /** Of each kind some; `npm run compose:corpus` asks for all 40. */
 const some = [
@@ -19,7 +20,7 @@ const some = [
 
 test('what an agent makes of requests in plain words does what was asked for', async () => {
   expect(requestNames).toHaveLength(40)
-  const verdicts = await runCorpus({ names: some, patienceMs: 60_000, atOnce: 4 })
+  const verdicts = await runCorpus({ names: some, patienceMs: patienceFor(60_000), atOnce: 4 })
   expect(verdicts.filter(({ problems }) => problems.length > 0)).toEqual([])
   expect(verdicts).toHaveLength(some.length)
 })

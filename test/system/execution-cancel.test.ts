@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
 import { withDatabase } from '../support/database.ts'
 import {
@@ -14,21 +13,19 @@ import {
 } from '../support/executions.ts'
 import { until } from '../support/processes.ts'
 import { expectWithin } from '../support/proof.ts'
+import { atSize } from '../support/sizes.ts'
+import { calmStack, type SharedStack } from './support/shared-stacks.ts'
 
-const rounds = Number(process.env['CANCEL_ROUNDS'] ?? 8)
+const rounds = Number(process.env['CANCEL_ROUNDS'] ?? atSize(3, 8))
 const branches = 4
-let stack: SpawnedStack
+let stack: SharedStack
 let app: Caller
 let person: Person
 
 beforeAll(async () => {
-  stack = await spawnStack(['--api', '2', '--workers', '2', '--limits', 'off'])
+  stack = await calmStack()
   app = createCaller(stack.baseUrl)
   person = await newRunner(app)
-})
-
-afterAll(async () => {
-  expect(await stack.stop()).toBe(0)
 })
 
 /** Each branch leaves its session and its parent, and is deaf to every signal that can be ignored. */
@@ -92,8 +89,11 @@ test(`a process tree that ignores every signal is gone within 2 s of cancel, ${r
     expect(await readLog(app, person, executionId)).toEqual(log)
   }
   const { rows } = await withDatabase(stack.databaseUrl, (database) =>
-    database.query(`select e.execution_id, last_sequence, count(*)::int as stored from executions e
-      join execution_events on execution_events.execution_id = e.id group by e.id`),
+    database.query(
+      `select e.execution_id, last_sequence, count(*)::int as stored from executions e
+       join execution_events on execution_events.execution_id = e.id where e.workspace_id = $1 group by e.id`,
+      [person.workspaceId],
+    ),
   )
   expect(rows).toHaveLength(rounds)
   for (const { execution_id, last_sequence, stored } of rows) {

@@ -1,5 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { type Answer, type Caller, createCaller, type Person } from '../support/caller.ts'
 import { withDatabase } from '../support/database.ts'
 import {
@@ -14,22 +13,22 @@ import {
   script,
 } from '../support/executions.ts'
 import { until } from '../support/processes.ts'
+import { atSize } from '../support/sizes.ts'
+import { calmStack, type SharedStack } from './support/shared-stacks.ts'
 
-const starts = 500
+const starts = atSize(60, 500)
+const messages = atSize(20, 40)
+const waiters = atSize(8, 16)
 const lasting = script({ say: 'Working.', tools: [bash('sleep 300')] })
 const quick = script({ say: 'Done.' })
-let stack: SpawnedStack
+let stack: SharedStack
 let app: Caller
 let processes: Caller[]
 
 beforeAll(async () => {
-  stack = await spawnStack(['--api', '2', '--workers', '2', '--limits', 'off'])
+  stack = await calmStack()
   app = createCaller(stack.baseUrl)
   processes = stack.apiUrls.map(createCaller)
-})
-
-afterAll(async () => {
-  expect(await stack.stop()).toBe(0)
 })
 
 function at(index: number): Caller {
@@ -94,10 +93,12 @@ test('of many messages to one idle execution, over two processes, one starts it'
   const person = await newRunner(app)
   const executionId = await prepareErrand(app, person, lasting)
   const answers = await Promise.all(
-    Array.from({ length: 40 }, (_, index) => patiently(() => say(index, person, executionId, 'reject'))),
+    Array.from({ length: messages }, (_, index) =>
+      patiently(() => say(index, person, executionId, 'reject')),
+    ),
   )
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
-  expect(answers.filter(({ status }) => status === 409)).toHaveLength(39)
+  expect(answers.filter(({ status }) => status === 409)).toHaveLength(messages - 1)
   await cancelExecution(app, person, executionId)
   const log = await readLog(app, person, executionId)
   expect(log.filter(({ type }) => type === 'user.message')).toHaveLength(1)
@@ -133,7 +134,7 @@ test('those that wait run in the order in which they came, and nobody overtakes 
 test('those that begin to wait at once, over two processes, all run, one at a time', async () => {
   const person = await newRunner(app)
   const ids: string[] = []
-  for (let index = 0; index < 16; index++) ids.push(await prepareErrand(app, person, quick))
+  for (let index = 0; index < waiters; index++) ids.push(await prepareErrand(app, person, quick))
   const answers = await Promise.all(
     ids.map((executionId, index) => patiently(() => say(index, person, executionId, 'queue'))),
   )

@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
+import { promisify } from 'node:util'
+import { beforeAll, expect, test } from 'vitest'
+import { repositoryRoot } from '../../stack/spawn.ts'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
 import { withDatabase } from '../support/database.ts'
 import {
@@ -17,25 +20,33 @@ import {
   within,
 } from '../support/executions.ts'
 import { until } from '../support/processes.ts'
+import { atSize } from '../support/sizes.ts'
+import { calmStack, type SharedStack } from './support/shared-stacks.ts'
 
-const workspaces = 200
+const workspaces = atSize(30, 200)
 const startingCredits = 60
 /** At the scripted model's price: 300 Ds for a million tokens that go in. */
 const costing = (ds: number) => ({ input: Math.round((ds * 1_000_000) / 300), output: 0 })
-let stack: SpawnedStack
+let stack: SharedStack
 let app: Caller
 let processes: Caller[]
 
 beforeAll(async () => {
-  const env = ['--env', `STARTING_CREDITS=${startingCredits}`]
-  stack = await spawnStack(['--api', '2', '--workers', '2', '--limits', 'off', ...env])
+  stack = await calmStack()
   app = createCaller(stack.baseUrl)
   processes = stack.apiUrls.map(createCaller)
 })
 
-afterAll(async () => {
-  expect(await stack.stop()).toBe(0)
-})
+/** As an operator does it: others of the stack begin with more. */
+async function withFewCredits(person: Person): Promise<Person> {
+  const { body } = await app.call('GET', '/api/v1/billing', { token: person.token })
+  const program = join(repositoryRoot, 'packages/server/src/grant-credits.ts')
+  const amount = `--amount=${startingCredits - body.balance}`
+  const env = { ...process.env, DATABASE_URL: stack.databaseUrl }
+  const args = [program, '--user', person.userId, '--kind', 'adjust', amount]
+  await promisify(execFile)(process.execPath, args, { env })
+  return person
+}
 
 interface Entry {
   kind: string
@@ -73,7 +84,7 @@ async function addWorkspaces(person: Person, count: number): Promise<string[]> {
 }
 
 test(`${workspaces} starts at once in ${workspaces} workspaces on a balance for one: one runs, the others get 402`, async () => {
-  const person = await app.newPerson()
+  const person = await withFewCredits(await app.newPerson())
   const ids = await addWorkspaces(person, workspaces)
   const shares = [0, 1, 2, 3].map((share) => ids.filter((_, index) => index % 4 === share))
   await Promise.all(shares.map((share) => installErrand(app, person, share)))
@@ -134,7 +145,7 @@ test.each([
   ['while a tool runs', { tools: [bash('sleep 300')], usage: costing(3) }, 'agent.tool_use', 1],
   ['while the model thinks', { tools: [bash('true')], usage: costing(3) }, 'agent.tool_result', 2],
 ])('cancel %s stops the meter', async (_when, step, awaited, calls) => {
-  const person = await newRunner(app)
+  const person = await withFewCredits(await newRunner(app))
   const before = await modelStats()
   const late = { say: 'Too late.', delayMs: 1500, usage: costing(5) }
   const executionId = await mustRun(app, person, script(step, late, late))

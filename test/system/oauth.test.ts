@@ -1,25 +1,22 @@
 import * as oidc from 'openid-client'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { openBrowser } from '../support/browser.ts'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
+import { atSize } from '../support/sizes.ts'
+import { calmStack, type SharedStack } from './support/shared-stacks.ts'
 
 /** A third-party app made with a client library nobody here wrote, against two API processes behind a balancer. */
-let stack: SpawnedStack
+let stack: SharedStack
 let api: Caller
 let owner: Person
 
 const callback = 'https://app.example/callback'
 
 beforeAll(async () => {
-  stack = await spawnStack(['--api', '2', '--limits', 'off'])
+  stack = await calmStack()
   api = createCaller(stack.baseUrl)
   owner = await api.newPerson()
-})
-
-afterAll(async () => {
-  expect(await stack.stop()).toBe(0)
 })
 
 async function newApp(body: object = {}) {
@@ -108,7 +105,7 @@ test('the library recognises a denial, and a redirect that is not from this serv
 test('of twenty exchanges over two processes one gets tokens, and they end with the replays', async () => {
   const client = await newApp()
   const config = await configure(client)
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < atSize(2, 5); round++) {
     const { url, checks } = await letIn(config, 'read')
     const body = {
       grant_type: 'authorization_code',

@@ -1,24 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { type Answer, type Caller, createCaller, type Person } from '../support/caller.ts'
 import { isLinearizable, type Model, type Operation } from '../support/linearizable.ts'
+import { atSize, isProof } from '../support/sizes.ts'
+import { calmStack } from './support/shared-stacks.ts'
 
 /** 500 with `npm run races`. */
-const rounds = Number(process.env['RACE_ROUNDS'] ?? 100)
-const pollRounds = Math.ceil(rounds / 5)
+const rounds = Number(process.env['RACE_ROUNDS'] ?? atSize(25, 100))
+const pollRounds = atSize(10, Math.ceil(rounds / 5))
+const signInRounds = atSize(3, 20)
 
-let stack: SpawnedStack
 let processes: Caller[]
 let people: Person[]
 
 beforeAll(async () => {
-  stack = await spawnStack(['--api', '2', '--limits', 'off'])
-  processes = stack.apiUrls.map(createCaller)
+  const { apiUrls } = await calmStack()
+  processes = apiUrls.map(createCaller)
   people = await Promise.all(Array.from({ length: 3 }, () => at(0).newPerson()))
-})
-
-afterAll(async () => {
-  expect(await stack.stop()).toBe(0)
 })
 
 function at(index: number): Caller {
@@ -113,7 +110,8 @@ test(`${rounds} rounds of 10 clients over two processes: one winner, one plainte
     }
   }
   console.log(`approve won ${wins.approve}, deny won ${wins.deny} of ${rounds}`)
-  expect(Math.min(wins.approve, wins.deny)).toBeGreaterThan(0)
+  // Who wins is up to the machine; over many rounds both do, or one side was never raced.
+  if (isProof) expect(Math.min(wins.approve, wins.deny)).toBeGreaterThan(0)
 })
 
 test(`50 polls of one approved code at once: one gets the key, ${pollRounds} rounds`, async () => {
@@ -131,7 +129,7 @@ test(`50 polls of one approved code at once: one gets the key, ${pollRounds} rou
 })
 
 test('twenty first sign-ins of one person at once make one account with one workspace', async () => {
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < signInRounds; round++) {
     const email = `first-${round}@example.test`
     const signIns = await Promise.all(
       Array.from({ length: 20 }, (_, client) => at(client).newPerson({ email })),

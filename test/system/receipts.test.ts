@@ -5,16 +5,17 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { type Authenticator, createAuthenticator } from '../support/authenticator.ts'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
 import { withDatabase } from '../support/database.ts'
 import { bash, mustRun, newRunner, patiently, readLog, script } from '../support/executions.ts'
 import { pidsOf, until } from '../support/processes.ts'
+import { atSize } from '../support/sizes.ts'
 import { definitionOf, endStates, runsOf } from '../support/workflows.ts'
+import { roughStack, type SharedStack } from './support/shared-stacks.ts'
 
 /** Receipts of real work, checked by the program that people are given, which is told nothing but two files. */
-let stack: SpawnedStack
+let stack: SharedStack
 let app: Caller
 let person: Person
 let authenticator: Authenticator
@@ -22,7 +23,7 @@ let folder: string
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'guildhall-receipts-'))
-  stack = await spawnStack(['--api', '2', '--workers', '2', '--limits', 'off'])
+  stack = await roughStack()
   app = createCaller(stack.baseUrl)
   person = await newRunner(app)
   const keys = await app.call('GET', '/.well-known/guildhall-receipt-keys')
@@ -35,10 +36,7 @@ beforeAll(async () => {
   await must('/passkeys', { credential: authenticator.register(registration) })
 })
 
-afterAll(async () => {
-  rmSync(folder, { recursive: true })
-  expect(await stack.stop()).toBe(0)
-})
+afterAll(() => rmSync(folder, { recursive: true }))
 
 let full: { id: number; secret: string }
 let scoped: typeof full
@@ -233,7 +231,7 @@ async function newWithoutReceipt(): Promise<string> {
 }
 
 test('whoever is killed between an end and its receipt, there is one', async () => {
-  for (let round = 0; round < 2; round++) {
+  for (let round = 0; round < atSize(1, 2); round++) {
     const executionId = await newWithoutReceipt()
     const { api, worker } = pidsOf(stack.dir)
     for (const pid of [...api, ...worker]) process.kill(pid, 'SIGKILL')

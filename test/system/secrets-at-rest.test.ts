@@ -8,8 +8,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { findPostgresPrograms } from '../../stack/programs.ts'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
+import { atSize } from '../support/sizes.ts'
 
-const pairings = 300
+const pairings = atSize(30, 300)
 let stack: SpawnedStack
 let app: Caller
 let redis: Redis
@@ -21,12 +22,14 @@ beforeAll(async () => {
   stack = await spawnStack(['--api', '2', '--limits', 'off', '--env', 'LOG_LEVEL=trace'])
   app = createCaller(stack.baseUrl)
   redis = new Redis(stack.redisUrl)
-  const monitor = await new Redis(stack.redisUrl).monitor()
+  const watching = new Redis(stack.redisUrl)
+  const monitor = await watching.monitor()
   monitor.on('monitor', (_time: string, args: string[]) => heardByRedis.push(args.join(' ')))
   const people = await Promise.all(Array.from({ length: 10 }, () => app.newPerson()))
   issued.push(...people.map((person) => person.token))
   for (let i = 0; i < pairings; i += 10) await Promise.all(people.map(pairAndUse))
   monitor.disconnect()
+  watching.disconnect()
 }, 120_000)
 
 afterAll(async () => {

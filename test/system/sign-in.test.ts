@@ -1,21 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { type Caller, createCaller } from '../support/caller.ts'
+import { calmStack, type SharedStack } from './support/shared-stacks.ts'
 
 /** Real OpenID Connect against the stack's own provider, over two API processes that share nothing in memory. */
-let stack: SpawnedStack
+let stack: SharedStack
 let app: Caller
 
 const redirect = 'http://127.0.0.1:4567/done'
 
 beforeAll(async () => {
-  stack = await spawnStack(['--api', '2', '--limits', 'off'])
+  stack = await calmStack()
   app = createCaller(stack.baseUrl)
-})
-
-afterAll(async () => {
-  expect(await stack.stop()).toBe(0)
 })
 
 /** A browser that keeps the provider's cookies and types a name into its form. */

@@ -1,9 +1,10 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { type Answer, type Caller, createCaller, type Person } from '../support/caller.ts'
 import { patiently } from '../support/patience.ts'
+import { atSize, isProof } from '../support/sizes.ts'
 import { deliveredFiles, newSkillArtifact, skillText } from '../support/skills.ts'
+import { calmStack, type SharedStack } from './support/shared-stacks.ts'
 
 interface Version {
   versionNumber: number
@@ -14,14 +15,17 @@ interface Version {
 }
 
 const contents = 5
-let stack: SpawnedStack
+const writesAtOnce = atSize(60, 200)
+const firstInstalls = atSize(20, 50)
+const removalRounds = atSize(6, 20)
+let stack: SharedStack
 let processes: Caller[]
 let person: Person
 let database: pg.Client
 let artifacts: { id: string; contentChecksum: string; marker: string }[]
 
 beforeAll(async () => {
-  stack = await spawnStack(['--api', '2', '--limits', 'off'])
+  stack = await calmStack()
   processes = stack.apiUrls.map(createCaller)
   database = new pg.Client({ connectionString: stack.databaseUrl })
   await database.connect()
@@ -44,7 +48,6 @@ beforeEach(async () => {
 
 afterAll(async () => {
   await database.end()
-  expect(await stack.stop()).toBe(0)
 })
 
 function at(index: number): Caller {
@@ -127,13 +130,13 @@ function expectRealOrder(installs: readonly Write[]): void {
   }
 }
 
-test('200 installs and restores of one skill at once over two processes: one history, and nothing is lost', async () => {
+test(`${writesAtOnce} installs and restores of one skill at once over two processes: one history, and nothing is lost`, async () => {
   for (const index of [0, 1, 2]) expect((await install(index)).body.versionNumber).toBe(index + 1)
   const deadlocks = await countDeadlocks()
   const isInstall = (index: number) => index % 5 < 3
   const begun = performance.now()
   const writes = await Promise.all(
-    Array.from({ length: 200 }, (_, index) =>
+    Array.from({ length: writesAtOnce }, (_, index) =>
       timed(() => (isInstall(index) ? install(index) : post(index, `/versions/${(index % 3) + 1}/restore`))),
     ),
   )
@@ -141,7 +144,7 @@ test('200 installs and restores of one skill at once over two processes: one his
   for (const { answer } of writes) expect(answer.status, answer.text).toBe(200)
 
   const versions = await listVersions()
-  expectOneHistory(versions, 203)
+  expectOneHistory(versions, writesAtOnce + 3)
   const installs = writes.filter((_, index) => isInstall(index))
   const numbers = installs.map(({ answer }) => answer.body.versionNumber)
   expect(new Set(numbers).size).toBe(installs.length)
@@ -155,7 +158,7 @@ test('200 installs and restores of one skill at once over two processes: one his
   for (const source of [1, 2, 3]) {
     const checksum = artifact(source - 1).contentChecksum
     const answered = restores.filter(({ restoredFrom }) => restoredFrom === source)
-    expect(answered.length).toBeGreaterThan(20)
+    expect(answered.length).toBeGreaterThan(writesAtOnce / 10)
     for (const { skill } of answered) expect(skill.contentChecksum).toBe(checksum)
     const kept = restored.filter(({ note }) => note === `Restored from version ${source}`)
     expect(kept).toHaveLength(answered.length)
@@ -171,10 +174,10 @@ test('200 installs and restores of one skill at once over two processes: one his
   expect((await countDeadlocks()) - deadlocks).toBe(0)
 })
 
-test('50 first installs of one skill at once make the versions 1 to 50 of one skill', async () => {
-  const answers = await Promise.all(Array.from({ length: 50 }, (_, index) => install(index)))
+test(`${firstInstalls} first installs of one skill at once make the versions 1 to ${firstInstalls} of one skill`, async () => {
+  const answers = await Promise.all(Array.from({ length: firstInstalls }, (_, index) => install(index)))
   for (const { status, text } of answers) expect(status, text).toBe(200)
-  expectOneHistory(await listVersions(), 50)
+  expectOneHistory(await listVersions(), firstInstalls)
   const { body } = await at(0).call('GET', '/api/v1/skills', { token: person.token })
   expect(body).toHaveLength(1)
 })
@@ -199,7 +202,7 @@ test('installs, restores and removals at once: whatever was answered is in the h
   await install(0)
   const deadlocks = await countDeadlocks()
   let [written, removed] = [1, 0]
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < removalRounds; round++) {
     const answers = await Promise.all([
       ...[0, 1, 2].map((index) => install(index + round)),
       ...[0, 1].map((index) => post(index + round, '/versions/1/restore')),
@@ -217,6 +220,6 @@ test('installs, restores and removals at once: whatever was answered is in the h
   expectOneHistory(versions, written + 1)
   await expectReadable(versions)
   console.log(`${written} versions and ${removed} removals`)
-  expect(removed).toBeGreaterThan(10)
+  if (isProof) expect(removed).toBeGreaterThan(10)
   expect((await countDeadlocks()) - deadlocks).toBe(0)
 })

@@ -1,4 +1,4 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import http2 from 'node:http2'
 import { join } from 'node:path'
@@ -52,78 +52,6 @@ test('the JSON line says all that a test needs', () => {
   expect(Math.max(...ports)).toBeLessThan(32_768)
 })
 
-/** Runs the lines that stand under these markers in the README, one after the other, as a reader would. */
-function runReadme(...markers: readonly string[]): Promise<string> {
-  const readme = readFileSync(join(root, 'README.md'), 'utf8')
-  const scripts = markers.map((marker) => {
-    const script = new RegExp(`<!-- ${marker} -->\\s*\`\`\`sh\\n([\\s\\S]*?)\`\`\``).exec(readme)?.[1]
-    expect(script).toContain('curl')
-    return script
-  })
-  return new Promise((resolve, reject) => {
-    const env = { ...process.env, BASE: stack.baseUrl }
-    execFile(
-      'bash',
-      ['-euo', 'pipefail', '-c', scripts.join('\n')],
-      { env, cwd: root },
-      (error, stdout, stderr) =>
-        error ? reject(new Error(`${error.message}\n${stdout}\n${stderr}`)) : resolve(stdout),
-    )
-  })
-}
-
-test('the pairing lines of the README work as they stand', async () => {
-  const output = await runReadme('pairing')
-  expect(output).toContain('"kind":"personal"')
-  expect(output).toMatch(/revoked key gets 401/)
-})
-
-test('the permission lines of the README work as they stand', async () => {
-  const output = await runReadme('permission')
-  expect(output).toContain('"missing_scopes":["profile:read"]')
-  expect(output).toContain('"success":true,"mode":"session"')
-  expect(output).toContain('"email":"you@example.test"')
-})
-
-test('an ask from one terminal is answered from another, by the lines of the README', async () => {
-  const [agent, person] = await Promise.all([runReadme('ask'), runReadme('answer')])
-  expect(person).toMatch(/"question":"May I push this\?".*\n\{"success":true\}/)
-  expect(person).toContain('"args":{"command":"git push origin main"}')
-  expect(agent).toBe(
-    'The person said: {"status":"answered","choice":"push"}\n{"success":true}\n{"status":"withdrawn"}\n',
-  )
-})
-
-test('the skill lines of the README work as they stand', async () => {
-  const output = await runReadme('skills')
-  expect(output).toContain('"versionNumber":2')
-  expect(output).toContain('"path":"SKILL.md","change":"changed"')
-  expect(output).toContain('"success":true,"restoredFrom":1')
-  expect(output).toMatch(
-    /"versionNumber":3\s"note":"Restored from version 1"\s"active":true\s"versionNumber":2\s/,
-  )
-})
-
-test('the lines of the README that run a skill work as they stand', async () => {
-  const output = await runReadme('run', 'receipt')
-  expect(output).toContain('"type":"session.status_idle"')
-  expect(output).toContain('<svg')
-  expect(output).toMatch(/"spend":\{"total":[\d.]*[1-9]/)
-  expect(output).toMatch(/receipt_exec_\S+: signed by .*\n\[\{.*"via":"person"/)
-})
-
-test('the lines of the README about a hand-over work as they stand, the first agent killed', async () => {
-  const output = await runReadme('handover')
-  // The second one read what the first one was asked and had made, and its result has the first one's file.
-  expect(output).toContain('| Draft the letter.')
-  expect(output).toMatch(/^\| draft\.md at \/api\/v1\/artifacts\//m)
-  expect(output).toContain('"type":"file","name":"draft.md"')
-  expect(output).not.toContain('"name":"HANDOVER.md"')
-  expect(output).toContain('Dear Ada,\nYours, the closer\n')
-  expect(output).toMatch(/tool\.call `handover` by `closer`/)
-  expect(output.indexOf('by `drafter`')).toBeLessThan(output.indexOf('`handover`'))
-})
-
 test('of twenty who claim a hand-over at once through both API processes, one has it', async () => {
   const [first, second] = stack.apiUrls.map((url) => createCaller(url)) as [Caller, Caller]
   const person = await first.newPerson()
@@ -142,24 +70,6 @@ test('of twenty who claim a hand-over at once through both API processes, one ha
   expect(answers.map(({ status: given }) => given).sort()).toEqual([200, ...Array(19).fill(409)])
   const { body } = await second.call('GET', `/api/v1/traces/${status.traceId}/events`, { token })
   expect(body.items.map(({ type }: { type: string }) => type)).toEqual(['tool.call', 'tool.result'])
-})
-
-test('the lines of the README with a workflow and a human in it work as they stand', async () => {
-  const output = await runReadme('workflow')
-  expect(output).toContain('{"valid":true,"issues":[]}')
-  expect(output).toMatch(/run is: suspended\n"action":"Pay 42 to Ada"\n/)
-  expect(output).toMatch(/run is: success\n"result":\{"total":42,"approved":true\}/)
-})
-
-test('a workflow is composed by asking, waits for a person, and its end comes back, by the lines of the README', async () => {
-  const output = await runReadme('compose')
-  expect(output).toMatch(/^"message":"The workflow approve-payment runs as run_\S+"\n/)
-  expect(output).toMatch(
-    /"summary":"Workflow approve-payment waits for an answer\."\n"action":"Pay 42 to Ada"\n/,
-  )
-  expect(output).toMatch(
-    /"summary":"Workflow approve-payment has completed\."\n"result":\{"approved":true,"note":null\}/,
-  )
 })
 
 test('a thread hears within 3 s of a run whose worker died before it said a word', async () => {
@@ -247,20 +157,13 @@ test.each(['api', 'worker', 'redis', 'restate', 'postgres'] as const)(
   },
 )
 
-test('SIGTERM ends everything and leaves nothing behind', async () => {
-  const other = await spawnStack(['--api', '2'])
+test('told to stop, an API process ends what is under way, and the whole stack leaves nothing behind', async () => {
+  const other = await spawnStack(['--api', '2', '--no-restart', '--limits', 'off'])
   const pids = Object.values(pidsOf(other.dir)).flat()
-  expect(pids.length).toBeGreaterThanOrEqual(6)
-  expect(pids.every(isAlive)).toBe(true)
-  expect(await other.stop()).toBe(0)
-  expect(pids.filter(isAlive)).toEqual([])
-  expect(existsSync(other.dir)).toBe(false)
-})
-
-test('an API process that is told to stop finishes what is under way and ends by itself', async () => {
-  const other = await spawnStack(['--no-restart', '--limits', 'off'])
   try {
-    const app = createCaller(other.baseUrl)
+    expect(pids.length).toBeGreaterThanOrEqual(6)
+    expect(pids.every(isAlive)).toBe(true)
+    const app = createCaller(other.apiUrls[0] ?? '')
     const person = await app.newPerson()
     const [api] = pidsOf(other.dir).api
     const underWay = Array.from({ length: 50 }, (_, i) =>
@@ -275,8 +178,10 @@ test('an API process that is told to stop finishes what is under way and ends by
     expect(log).toContain('"stopped"')
     expect(log).not.toContain('not stopped in time')
   } finally {
-    await other.stop()
+    expect(await other.stop()).toBe(0)
   }
+  expect(pids.filter(isAlive)).toEqual([])
+  expect(existsSync(other.dir)).toBe(false)
 })
 
 test('a flag it does not know is refused with the ones it knows', async () => {

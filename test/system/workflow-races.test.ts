@@ -1,18 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, createCaller } from '../support/caller.ts'
+import { atSize } from '../support/sizes.ts'
 import { definitionOf, endStates, type Runs, runsOf } from '../support/workflows.ts'
+import { calmStack } from './support/shared-stacks.ts'
 
 /** Every round is a run of its own; RACE_ROUNDS=500 is the full size. */
-const rounds = Number(process.env['RACE_ROUNDS'] ?? 30)
+const rounds = Number(process.env['RACE_ROUNDS'] ?? atSize(6, 30))
 const together = 5
 
-let stack: SpawnedStack
 let runs: Runs
 
 beforeAll(async () => {
-  stack = await spawnStack(['--api', '2', '--workers', '2', '--limits', 'off'])
-  const app = createCaller(stack.baseUrl)
+  const { baseUrl } = await calmStack()
+  const app = createCaller(baseUrl)
   runs = runsOf(app, await app.newPerson())
   const ask = [
     { type: 'mapping', id: 'm', mapConfig: '{"question":{"value":"Which?"}}' },
@@ -22,8 +22,6 @@ beforeAll(async () => {
   await runs.install('ask', definitionOf('ask', ask))
   await runs.install('quick', definitionOf('quick', [{ type: 'tool', id: 'only', toolId: 'echo' }]))
 })
-
-afterAll(() => stack?.stop())
 
 async function everyRound(race: (round: number) => Promise<void>): Promise<void> {
   let next = 0

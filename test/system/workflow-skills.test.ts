@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
 import { withDatabase } from '../support/database.ts'
 import { bash, newRunner, script } from '../support/executions.ts'
 import { until } from '../support/processes.ts'
 import { definitionOf, endStates, type Runs, runsOf } from '../support/workflows.ts'
+import { calmStack, type SharedStack } from './support/shared-stacks.ts'
 
-let stack: SpawnedStack
+let stack: SharedStack
 let app: Caller
 let person: Person
 let runs: Runs
@@ -14,15 +14,13 @@ let runs: Runs
 const skill = (id: string) => ({ type: 'tool', id, toolId: 'execute-skill' })
 
 beforeAll(async () => {
-  stack = await spawnStack(['--workers', '2', '--limits', 'off'])
+  stack = await calmStack()
   app = createCaller(stack.baseUrl)
   person = await newRunner(app)
   runs = runsOf(app, person)
   await runs.install('one', definitionOf('one', [skill('only')]))
   await runs.install('two', definitionOf('two', [{ type: 'parallel', steps: [skill('a'), skill('b')] }]))
 })
-
-afterAll(() => stack?.stop())
 
 async function executions(): Promise<{ status: string; stopReason: string | null; source: string }[]> {
   const { body } = await app.call('GET', '/api/v1/executions', { token: person.token })

@@ -14,21 +14,27 @@ export interface MixedHistory {
   readonly seen: Seen
 }
 
-const demands = { succeededShare: 0.7, endedWithinMs: 60_000 }
+/** How much and how soon, which is up to the machine as well. */
+export interface Demands {
+  readonly succeededShare: number
+  readonly endedWithinMs: number
+}
+
+export const usualDemands: Demands = { succeededShare: 0.7, endedWithinMs: 60_000 }
 
 /** Everything in a history that cannot have happened if nothing was lost, doubled, invented or left behind. */
-export function findMixedViolations(history: MixedHistory): string[] {
+export function findMixedViolations(history: MixedHistory, demands = usualDemands): string[] {
   const { operations, faults, seen } = history
   return [
     ...findFaultViolations(history),
-    ...findLateEnds(history),
+    ...findLateEnds(history, demands),
     ...findEffectViolations(operations, seen.state),
     ...findExecutionViolations(operations, faults, seen),
     ...findRunViolations(operations, faults, seen),
     ...findKeyViolations(operations, seen.state),
     ...findLedgerViolations(seen),
     ...findLeftOvers(seen),
-    ...findShareViolations(operations),
+    ...findShareViolations(operations, demands),
   ]
 }
 
@@ -50,7 +56,7 @@ function findFaultViolations({ planned, faults }: MixedHistory): string[] {
 }
 
 /** What the last fault found there has ended a minute later, unless it waited for a person in between. */
-function findLateEnds({ faults, seen }: MixedHistory): string[] {
+function findLateEnds({ faults, seen }: MixedHistory, { endedWithinMs }: Demands): string[] {
   const lastEnd = Math.max(...faults.map(({ endedAt }) => endedAt))
   const { executions, runs } = seen.state
   const things = [
@@ -66,7 +72,7 @@ function findLateEnds({ faults, seen }: MixedHistory): string[] {
   return things
     .filter(({ begunAt }) => begunAt <= lastEnd)
     .map(({ id, endedAt }) => ({ id, afterMs: (endedAt ?? 0) - lastEnd }))
-    .filter(({ afterMs }) => afterMs > demands.endedWithinMs)
+    .filter(({ afterMs }) => afterMs > endedWithinMs)
     .map(({ id, afterMs }) => `${id}: ended only ${Math.round(afterMs / 1000)} s after the last fault`)
 }
 
@@ -91,12 +97,12 @@ function findLeftOvers({ orphans, driven, lostContent }: Seen): string[] {
   return [...orphans, ...lostContent, ...driven]
 }
 
-function findShareViolations(operations: readonly Operation[]): string[] {
+function findShareViolations(operations: readonly Operation[], { succeededShare }: Demands): string[] {
   const share = shareOf(operations)
   const percent = (value: number) => `${(value * 100).toFixed(1)} %`
-  return share >= demands.succeededShare
+  return share >= succeededShare
     ? []
-    : [`only ${percent(share)} of the operations succeeded, and not ${percent(demands.succeededShare)}`]
+    : [`only ${percent(share)} of the operations succeeded, and not ${percent(succeededShare)}`]
 }
 
 export function shareOf(operations: readonly Operation[]): number {

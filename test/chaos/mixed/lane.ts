@@ -17,6 +17,8 @@ export interface Lane {
   readonly prepared: string[]
   /** Started and meant to be stopped. */
   readonly long: string[]
+  /** How long those last that nobody stops. */
+  readonly longSeconds: number
   readonly runs: { readonly id: string; readonly kind: WorkflowKind; readonly at: number }[]
   /** Runs whose question nobody has answered, as far as is known. */
   readonly questions: { readonly id: string; readonly at: number }[]
@@ -27,7 +29,7 @@ export interface Lane {
   count: number
 }
 
-export async function openLane(app: Caller, name: string): Promise<Lane> {
+export async function openLane(app: Caller, name: string, longSeconds: number): Promise<Lane> {
   const person = await newRunner(app)
   const runs = runsOf(app, person)
   const made = await app.call('POST', '/api/v1/agents', { token: person.token, body: clerk })
@@ -42,6 +44,7 @@ export async function openLane(app: Caller, name: string): Promise<Lane> {
     executions: [],
     prepared: [],
     long: [],
+    longSeconds,
     runs: [],
     questions: [],
     keys: [],

@@ -73,7 +73,7 @@ const isConflict = ({ status }: Answer) => status === 409
 
 const start: Make = (lane, id, random) => {
   const isLong = random() < 0.2
-  const input = isLong ? longErrandText(id) : errandText(id)
+  const input = isLong ? longErrandText(id, lane.longSeconds) : errandText(id)
   const isByKey = random() < 0.5
   const send = create(lane, id, 'skills/errand/run', { input }, isByKey ? { key: lane.key.secret } : by(lane))
   const keyId = isByKey ? { keyId: lane.key.id } : {}

@@ -77,7 +77,7 @@ export function errandText(operation: string): string {
   return `[${operation}] ${script(...steps)}`
 }
 
-/** One that lasts until it is told to stop, or for half a minute. */
-export function longErrandText(operation: string): string {
-  return `[${operation}] ${script({ say: 'Begun.', tools: [bash('sleep 25')] }, { say: 'Done.' })}`
+/** One that lasts until it is told to stop, or for this long. */
+export function longErrandText(operation: string, seconds: number): string {
+  return `[${operation}] ${script({ say: 'Begun.', tools: [bash(`sleep ${seconds}`)] }, { say: 'Done.' })}`
 }

@@ -1,39 +1,22 @@
 import type { Approval } from '@guildhall/sdk'
 import pg from 'pg'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import { type SpawnedStack, spawnStack } from '../../../stack/client.ts'
-import { type Answer, type Caller, createCaller } from '../../support/caller.ts'
-import { openPushService, type PushService } from '../../support/push-service.ts'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest'
+import { type Answer, createCaller } from '../../support/caller.ts'
 import { callFrom, type Device, openDevice, signIn } from './app.ts'
-import { launchBrowser } from './browser.ts'
 
 /** The app as it is served, in a real browser, with real agents that ask over the API. */
-let stack: SpawnedStack
+const house = inject('house')
+export const { origin } = house
+export const api = createCaller(origin)
 let browser: Browser
-export let api: Caller
-export let origin: string
-/** Where browsers that are told are told. */
-export let pushes: PushService
-let serverKey = ''
 const devices: Device[] = []
 
 beforeAll(async () => {
-  pushes = await openPushService(() => serverKey)
-  ;[stack, browser] = await Promise.all([
-    spawnStack(['--host', 'localhost', '--limits', 'off', '--env', `PUSH_ALLOW=${pushes.host}`]),
-    launchBrowser(),
-  ])
-  origin = stack.baseUrl
-  api = createCaller(stack.baseUrl)
-  serverKey = (await api.call('GET', '/api/v1/meta')).body.push.applicationServerKey
+  browser = await chromium.connect(house.browserUrl)
 })
 
-afterAll(async () => {
-  await browser?.close()
-  await pushes?.close()
-  expect(await stack?.stop()).toBe(0)
-})
+afterAll(() => browser?.close())
 
 /** A page that is left open goes on asking. */
 afterEach(async () => {
@@ -134,7 +117,7 @@ export const cardOf = (page: Page, id: string) => page.locator(`[data-testid=inb
 
 /** Moves the clock that decides deadlines. */
 export async function setAhead(seconds: number): Promise<void> {
-  const client = new pg.Client({ connectionString: stack.databaseUrl })
+  const client = new pg.Client({ connectionString: house.databaseUrl })
   await client.connect()
   await client.query(
     `create or replace function guild_now() returns timestamptz language sql stable

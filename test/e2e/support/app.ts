@@ -1,6 +1,7 @@
 import type { Browser, BrowserContext, CDPSession, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { Answer } from '../../support/caller.ts'
+import { isProof } from '../../support/sizes.ts'
 import { addAuthenticator } from './browser.ts'
 
 export const phone = {
@@ -10,6 +11,14 @@ export const phone = {
   isMobile: true,
 }
 export const desktop = { viewport: { width: 1440, height: 900 } }
+
+/** What is looked at on every page costs the most; the gate looks on one of the two. */
+export const shapes = isProof
+  ? ([
+      ['a phone', phone],
+      ['a desktop', desktop],
+    ] as const)
+  : ([['a phone', phone]] as const)
 
 /** What a device did that no page of ours may do. */
 interface Faults {

@@ -1,18 +1,21 @@
 import { type CDPSession, chromium, type Page } from 'playwright-core'
 
-const chromiumFlags = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
+export const chromiumOptions = {
+  executablePath: '/usr/bin/chromium',
+  args: [
+    '--headless',
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+  ],
+}
 
-export const launchBrowser = () =>
-  chromium.launch({ executablePath: '/usr/bin/chromium', args: chromiumFlags })
+/** For files with a stack of their own; the others share one with the stack. */
+export const launchBrowser = () => chromium.launch(chromiumOptions)
 
 /** Gives a page an authenticator in software, which knows its owner. */
 export async function addAuthenticator(page: Page): Promise<{ cdp: CDPSession; authenticatorId: string }> {

@@ -1,10 +1,20 @@
 import type { Worker } from 'playwright-core'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { until } from '../support/processes.ts'
-import type { Browser } from '../support/push-service.ts'
+import { type Browser, openPushService, type PushService } from '../support/push-service.ts'
 import { callFrom, type Device, expectNoFaults } from './support/app.ts'
-import { api, ask, newAgent, newEmail, newPerson, origin, pollOf, pushes } from './support/app-house.ts'
+import { api, ask, newAgent, newEmail, newPerson, origin, pollOf } from './support/app-house.ts'
 import { hindrancesOf } from './support/axe.ts'
+
+/** Where browsers that are told are told. */
+let pushes: PushService
+
+beforeAll(async () => {
+  const { applicationServerKey } = (await api.call('GET', '/api/v1/meta')).body.push
+  pushes = await openPushService(() => applicationServerKey, inject('house').pushPort)
+})
+
+afterAll(() => pushes?.close())
 
 /**
  * No push service can be reached from here. So the page is given a subscription at one that speaks the same protocol, the

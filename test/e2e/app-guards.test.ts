@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { callFrom, type Device, desktop, expectNoFaults, phone } from './support/app.ts'
+import { callFrom, type Device, expectNoFaults, shapes } from './support/app.ts'
 import { addPasskey, api, ask, looked, newAgent, newPerson, origin, pollOf } from './support/app-house.ts'
 import { hindrancesOf } from './support/axe.ts'
 
@@ -193,10 +193,7 @@ test('while the network is away nothing can be decided, and the page says so', a
   expect((await pollOf(key, id)).status).toBe('pending')
 })
 
-test.each([
-  ['a phone', phone],
-  ['a desktop', desktop],
-] as const)(
+test.each(shapes)(
   'on %s every page can be read and used by everybody, by day and by night',
   async (_name, shape) => {
     const device = await newPerson({ shape })

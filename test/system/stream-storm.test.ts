@@ -2,39 +2,37 @@ import { readFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
 import { pidsOf, until } from '../support/processes.ts'
 import { expectWithin } from '../support/proof.ts'
+import { atSize } from '../support/sizes.ts'
 import { readSteadily } from '../support/steady-reads.ts'
+import { roughStack, type SharedStack } from './support/shared-stacks.ts'
 
-const wantedStreams = 2500
+const wantedStreams = atSize(150, 2500)
 /** A process holds 100 streams of one credential, and has to hold all of them in the end. */
-const keys = 40
+const keys = atSize(4, 40)
 /**
  * What is allowed for each time that the machine makes the process slower. A line grows faster than whoever serves it
  * slows down; the version that opened streams one by one was over 800 at that.
  */
 const crowdedMs = 600
 
-let stack: SpawnedStack
+let stack: SharedStack
 let app: Caller
 let person: Person
 let database: pg.Client
 
 beforeAll(async () => {
-  stack = await spawnStack(['--api', '2', '--limits', 'off'])
+  stack = await roughStack()
   app = createCaller(stack.baseUrl)
   person = await app.newPerson()
   database = new pg.Client({ connectionString: stack.databaseUrl })
   await database.connect()
 })
 
-afterAll(async () => {
-  await database?.end()
-  await stack?.stop()
-})
+afterAll(() => database?.end())
 
 /** Rows alone: executions that nobody has started yet. */
 async function newExecutions(count: number): Promise<string[]> {
@@ -130,12 +128,15 @@ test(`${wantedStreams} streams on two processes, one is killed: all come back, a
   )
   const ids = await newExecutions(wantedStreams)
   const followers = ids.map((id, index) => new Follower(id, secrets[index % keys] ?? ''))
+  onTestFinished(() => {
+    for (const follower of followers) follower.leave()
+  })
   const areAllOpen = () => followers.every(({ isOpen }) => isOpen)
   await until(areAllOpen, 90_000)
   // Of the process that stays.
   const read = () => readSteadily(`${stack.apiUrls[1]}/api/v1/agents/me`, secrets[0] ?? '')
   const calm = await read()
-  await setTimeout(3000)
+  await setTimeout(atSize(500, 3000))
   const before = await calm()
 
   const reads = await read()
@@ -148,7 +149,6 @@ test(`${wantedStreams} streams on two processes, one is killed: all come back, a
   const backMs = Math.round(performance.now() - killedAt)
   const during = await reads()
   const came = followers.filter(({ comebacks }) => comebacks > 0).length
-  for (const follower of followers) follower.leave()
   // On a machine that others load as well, a process stands in line for much of the time, whatever it has to do.
   const ran = runningTimeOf(stays)
   const cpuMs = ran.cpuMs - ranUntilThen.cpuMs

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openBrowser } from '../support/browser.ts'
-import { callFrom, type Device, desktop, expectNoFaults, phone } from './support/app.ts'
+import { callFrom, type Device, desktop, expectNoFaults, phone, shapes } from './support/app.ts'
 import { api, looked, mustCall, newEmail, newPerson, origin } from './support/app-house.ts'
 import { hindrancesOf } from './support/axe.ts'
 
@@ -187,10 +187,7 @@ test('an app is ended with one tap, and can do nothing from then on', async () =
   expectNoFaults(device)
 })
 
-test.each([
-  ['a phone', phone],
-  ['a desktop', desktop],
-] as const)('on %s everybody can use these pages, whatever others are called', async (_name, shape) => {
+test.each(shapes)('on %s everybody can use these pages, whatever others are called', async (_name, shape) => {
   const hostile = '\u202e<img src=x onerror=alert(1)>\u200b'
   const email = newEmail('tom')
   const [owner, device] = [await newPerson({ shape }), await newPerson({ shape }, email)]

@@ -1,22 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
 import { withDatabase } from '../support/database.ts'
 import { bash, cancelExecution, mustRun, newRunner, readLog, script, seen } from '../support/executions.ts'
 import { expectWithin } from '../support/proof.ts'
+import { atSize } from '../support/sizes.ts'
 import { definitionOf, endStates, runsOf } from '../support/workflows.ts'
+import { calmStack, type SharedStack } from './support/shared-stacks.ts'
 
-let stack: SpawnedStack
+let stack: SharedStack
 let app: Caller
 
 beforeAll(async () => {
-  stack = await spawnStack(['--api', '2', '--workers', '1', '--limits', 'off'])
+  stack = await calmStack()
   app = createCaller(stack.baseUrl)
 })
 
-afterAll(() => stack?.stop())
-
-const polls = 200
+const polls = atSize(40, 200)
+const waitedFor = atSize(4, 20)
+const waitersEach = 10
 const costly = (tokens: number, sleep = 0.3) =>
   script(
     { say: 'One.', tools: [bash(`sleep ${sleep}`)], usage: { input: tokens, output: 10 } },
@@ -125,25 +126,25 @@ test('all that a run of a workflow starts is one lineage, under the name of who 
   for (const { totalCost } of traces) expect(totalCost).toBeCloseTo(charged, 6)
 })
 
-test('who waits for the next turn is told of it, 200 of them at once', async () => {
+test(`who waits for the next turn is told of it, ${waitedFor * waitersEach} of them at once`, async () => {
   const person = await newRunner(app)
   const body = { skill_slug: 'errand', input: 'Wait.' }
   const ids = await Promise.all(
-    Array.from({ length: 20 }, async () => {
+    Array.from({ length: waitedFor }, async () => {
       const { id } = await call(person, 'POST', '/executions', body)
       return (await call(person, 'GET', `/executions/${id}/status`)).traceId as string
     }),
   )
   const storedAt = new Map<string, number>()
   const waits = ids.flatMap((id) =>
-    Array.from({ length: 10 }, async () => {
+    Array.from({ length: waitersEach }, async () => {
       const { items } = await call(person, 'GET', `/traces/${id}/events?wait=25`)
       const answered = performance.now()
       expect(items).toHaveLength(1)
       return answered - (storedAt.get(id) ?? answered)
     }),
   )
-  await new Promise((resolve) => setTimeout(resolve, 3000))
+  await new Promise((resolve) => setTimeout(resolve, atSize(500, 3000)))
   for (const id of ids) {
     storedAt.set(id, performance.now())
     await call(person, 'POST', `/traces/${id}/events`, { events: [{ type: 'agent.text', payload: {} }] })

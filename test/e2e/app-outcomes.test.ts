@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { isProof } from '../support/sizes.ts'
 import { callFrom, type Device, expectNoFaults } from './support/app.ts'
 import {
   api,
@@ -134,12 +135,16 @@ const act: Record<Outcome, (one: Device, other: Device, asked: Asked, kind: Kind
   },
 }
 
+/** The gate sees every kind and every outcome, and half of the pairs. */
+const isSeen = (kind: Kind, outcome: Outcome) =>
+  isProof || (Object.values(kinds).indexOf(kind) + Object.keys(act).indexOf(outcome)) % 2 === 0
+
 test.each(Object.entries(kinds))('what becomes of a card is what the page says: %s', async (_name, kind) => {
   const email = newEmail()
   const [one, other] = [await newPerson({}, email), await newPerson({}, email)]
   const { page } = one
   for (const outcome of Object.keys(act) as Outcome[]) {
-    if (kind.never?.includes(outcome)) continue
+    if (kind.never?.includes(outcome) || !isSeen(kind, outcome)) continue
     const asked = await kind.ask(one)
     await page.goto(`${origin}/approvals/${asked.id}`)
     await page.getByTestId('allow').waitFor()

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { definitionOf } from '../support/workflows.ts'
-import { callFrom, type Device, desktop, expectNoFaults, phone } from './support/app.ts'
+import { callFrom, type Device, desktop, expectNoFaults, phone, shapes } from './support/app.ts'
 import { api, ask, cardOf, newAgent, newPerson, origin } from './support/app-house.ts'
 import { hindrancesOf } from './support/axe.ts'
 
@@ -198,10 +198,7 @@ test('an agent cannot make its page say or show what it wants', async () => {
   expectNoFaults(device)
 })
 
-test.each([
-  ['a phone', phone],
-  ['a desktop', desktop],
-] as const)('on %s agents can be looked at and revoked by everybody', async (_name, shape) => {
+test.each(shapes)('on %s agents can be looked at and revoked by everybody', async (_name, shape) => {
   const device = await newPerson({ shape })
   const { page } = device
   const found: Record<string, string[]> = {}
