@@ -20,7 +20,7 @@ if (unknown.length > 0)
 if (real && !process.env['MODELS']) {
   fail(
     'MODELS is not set. Give the setting as a deployment has it, with one default model, for example\n' +
-      `  MODELS='[{"id":"…","provider":"anthropic","apiKey":"…","default":true,"inputPricePerMillion":300,"outputPricePerMillion":1500}]' npm run compose:real\n` +
+      `  MODELS='[{"id":"…","provider":"anthropic","apiKey":"…","default":true,"inputPricePerMillion":300,"outputPricePerMillion":1500}]' npm run prove -- compose-real\n` +
       'provider is anthropic, openai or openai-compatible (with baseUrl); .env.example says more. It is asked for 40\n' +
       'workflows, a few replies each, and for the agents in them.',
   )

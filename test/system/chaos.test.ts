@@ -2,11 +2,12 @@ import { expect, test } from 'vitest'
 import { faultKinds } from '../chaos/faults/kinds.ts'
 import { usualDemands } from '../chaos/mixed/check.ts'
 import { runMixedChaos } from '../chaos/mixed-chaos.ts'
+import { tell } from '../support/proof.ts'
 import { atSize, isProof, patienceFor } from '../support/sizes.ts'
 
 /** In the gate each part is lost once. */
 const parts = ['postgres-kill', 'redis-kill', 'restate-kill', 'api-kill', 'worker-kill', 'sandbox-kill']
-/** One of each kind that is over soon; `npm run chaos` has them all, and the long ones. */
+/** One of each kind that is over soon; `npm run prove -- chaos` has them all, and the long ones. */
 const soonOver = [
   ...parts,
   'postgres-pause-3',
@@ -34,7 +35,7 @@ test(
       longSeconds: atSize(8, 25),
       demands: isProof ? usualDemands : { succeededShare: 0, endedWithinMs: patienceFor(60_000) },
     })
-    console.log(JSON.stringify(figures))
+    tell(JSON.stringify(figures))
     expect(violations).toEqual([])
     expect(kinds).toHaveLength(atSize(6, 13))
     expect(figures.faults).toBe(kinds.length)

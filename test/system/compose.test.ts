@@ -6,7 +6,7 @@ import { repositoryRoot } from '../../stack/spawn.ts'
 import { requestNames, runCorpus } from '../compose/corpus.ts'
 import { patienceFor } from '../support/sizes.ts'
 
-/** Of each kind some; `npm run compose:corpus` asks for all 40. */
+/** Of each kind some; `npm run prove -- compose` asks for all 40. */
 const some = [
   'approve-payment',
   'mail-after-yes',
@@ -25,7 +25,7 @@ test('what an agent makes of requests in plain words does what was asked for', a
   expect(verdicts).toHaveLength(some.length)
 })
 
-/** The program itself, as `npm run compose:real` starts it. */
+/** The program itself, as `npm run prove -- compose-real` starts it. */
 function composeReal(models: string, ...flags: string[]): Promise<{ code: number; said: string }> {
   const program = join(repositoryRoot, 'test/compose/main.ts')
   const env = { ...process.env, MODELS: models }

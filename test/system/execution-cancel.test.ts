@@ -12,11 +12,11 @@ import {
   script,
 } from '../support/executions.ts'
 import { until } from '../support/processes.ts'
-import { expectWithin } from '../support/proof.ts'
+import { expectWithin, tell } from '../support/proof.ts'
 import { atSize } from '../support/sizes.ts'
 import { calmStack, type SharedStack } from './support/shared-stacks.ts'
 
-const rounds = Number(process.env['CANCEL_ROUNDS'] ?? atSize(3, 8))
+const rounds = atSize(3, 100)
 const branches = 4
 let stack: SharedStack
 let app: Caller
@@ -80,7 +80,7 @@ test(`a process tree that ignores every signal is gone within 2 s of cancel, ${r
   }
   times.sort((a, b) => a - b)
   const at = (share: number) => times[Math.ceil(times.length * share) - 1]?.toFixed(0)
-  console.log(`gone after cancel: median ${at(0.5)} ms, 95% ${at(0.95)} ms, slowest ${at(1)} ms`)
+  tell(`gone after cancel: median ${at(0.5)} ms, 95% ${at(0.95)} ms, slowest ${at(1)} ms`)
   // Read when all had time to say more.
   for (const [executionId, log] of logs) {
     expect(log.slice(-2).map(({ type }) => type)).toEqual(['user.interrupt', 'session.status_idle'])

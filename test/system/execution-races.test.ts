@@ -13,6 +13,7 @@ import {
   script,
 } from '../support/executions.ts'
 import { until } from '../support/processes.ts'
+import { tell } from '../support/proof.ts'
 import { atSize } from '../support/sizes.ts'
 import { calmStack, type SharedStack } from './support/shared-stacks.ts'
 
@@ -72,7 +73,7 @@ test(`${starts} starts at once over two processes in one workspace: one runs, th
     ),
   )
   const tookMs = performance.now() - begun
-  console.log(`${starts} starts in ${tookMs.toFixed(0)} ms; asked again after 503: ${unavailable} times`)
+  tell(`${starts} starts in ${tookMs.toFixed(0)} ms; asked again after 503: ${unavailable} times`)
   const accepted = answers.filter(({ status }) => status === 200)
   const refused = answers.filter(({ status }) => status === 429)
   expect([accepted.length, refused.length]).toEqual([1, starts - 1])

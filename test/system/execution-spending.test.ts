@@ -20,6 +20,7 @@ import {
   within,
 } from '../support/executions.ts'
 import { until } from '../support/processes.ts'
+import { tell } from '../support/proof.ts'
 import { atSize } from '../support/sizes.ts'
 import { calmStack, type SharedStack } from './support/shared-stacks.ts'
 
@@ -98,7 +99,7 @@ test(`${workspaces} starts at once in ${workspaces} workspaces on a balance for 
       ),
     ),
   )
-  console.log(`${workspaces} starts; asked again after 503: ${unavailable} times`)
+  tell(`${workspaces} starts; asked again after 503: ${unavailable} times`)
   const accepted = answers.filter(({ status }) => status === 200)
   const refused = answers.filter(({ status }) => status === 402)
   expect([accepted.length, refused.length]).toEqual([1, workspaces - 1])

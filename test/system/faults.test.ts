@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { type Answer, type Caller, createCaller, type Person } from '../support/caller.ts'
 import { freezeTree, pidsOf, until } from '../support/processes.ts'
-import { expectWithin } from '../support/proof.ts'
+import { expectWithin, tell } from '../support/proof.ts'
 import { atSize } from '../support/sizes.ts'
 import { roughStack, type SharedStack, untilAllReady } from './support/shared-stacks.ts'
 
@@ -73,7 +73,7 @@ describe('with everything restarted as a process manager would', () => {
       await allReady()
     }
     const { answers, broken } = await loaded.stop()
-    console.log(
+    tell(
       `API killed ${rounds} times: ${answers.length} answers ${JSON.stringify(statuses(answers))}, ${broken} broken`,
     )
     expect(statuses(answers)).toEqual({ 200: answers.length })
@@ -90,9 +90,7 @@ describe('with everything restarted as a process manager would', () => {
       await wait(700)
     }
     const { answers, broken } = await loaded.stop()
-    console.log(
-      `Redis killed ${rounds} times: ${answers.length} answers ${JSON.stringify(statuses(answers))}`,
-    )
+    tell(`Redis killed ${rounds} times: ${answers.length} answers ${JSON.stringify(statuses(answers))}`)
     expect(statuses(answers)).toEqual({ 200: answers.length })
     expect(broken).toBe(0)
   })
@@ -115,9 +113,7 @@ describe('with everything restarted as a process manager would', () => {
     await wait(300)
     const { answers } = await loaded.stop()
     const counted = statuses(answers)
-    console.log(
-      `PostgreSQL killed ${rounds} times: ${JSON.stringify(counted)}, slowest ${slowest.ms.toFixed(0)} ms`,
-    )
+    tell(`PostgreSQL killed ${rounds} times: ${JSON.stringify(counted)}, slowest ${slowest.ms.toFixed(0)} ms`)
     expect(Object.keys(counted).every((status) => status === '200' || status === '503')).toBe(true)
     expect(answers.at(-1)?.status).toBe(200)
     expectWithin(slowest.ms, 2000)
@@ -186,7 +182,7 @@ describe('with what is killed staying away', () => {
     const early = await askEveryRoute()
     await wait(Math.max(0, lost + 2000 - performance.now()))
     const late = await askEveryRoute()
-    console.log(
+    tell(
       `${what}: slowest answer at first ${slowest(early).toFixed(0)} ms, later ${slowest(late).toFixed(0)} ms`,
     )
     expectWithin(slowest(early), 2000)

@@ -5,13 +5,13 @@ import { type Answer, type Caller, createCaller, type Person } from '../support/
 import { withDatabase } from '../support/database.ts'
 import { bash, mustRun, newRunner, runErrand, script } from '../support/executions.ts'
 import { freeze, freezeTree, pidsOf, until } from '../support/processes.ts'
-import { expectWithin } from '../support/proof.ts'
+import { expectWithin, tell } from '../support/proof.ts'
 import { atSize, isProof } from '../support/sizes.ts'
 import { definitionOf, endStates, runsOf } from '../support/workflows.ts'
 import { roughStack, type SharedStack } from './support/shared-stacks.ts'
 
 /** `FROZEN_MS=60000` is the full size; parts that are frozen for longer than a lease are so in the short form too. */
-const workerFrozenMs = Number(process.env['FROZEN_MS'] ?? 20_000)
+const workerFrozenMs = 20_000
 const quick = script({ say: 'Done.' })
 const lasting = (seconds: number) =>
   script({ say: 'Working.', tools: [bash(`sleep ${seconds}`)] }, { say: 'Done.' })
@@ -124,7 +124,7 @@ test.runIf(isProof)(
         expect((await runs.cancel(runId)).status).toBe(200)
         took.push(performance.now() - asked)
       }
-      console.log(`12 cancels with the engine frozen: at most ${Math.max(...took).toFixed(0)} ms`)
+      tell(`12 cancels with the engine frozen: at most ${Math.max(...took).toFixed(0)} ms`)
       expectWithin(Math.max(...took), 1000)
       process.kill(pidOf(lost), 'SIGKILL')
       lease = (await rowOf(lost.execution_id)).lease_until
@@ -139,7 +139,7 @@ test.runIf(isProof)(
     const ended = await rowOf(lost.execution_id)
     expect(ended.error_code).toBe('SANDBOX_LOST')
     const lateMs = Number(ended.completed_at) - Number(lease)
-    console.log(`the dead worker's execution ended ${(lateMs / 1000).toFixed(1)} s after its lease`)
+    tell(`the dead worker's execution ended ${(lateMs / 1000).toFixed(1)} s after its lease`)
     expectWithin(lateMs, 3000)
     await until(async () => hasEnded(await rowOf(held.execution_id)), 30_000)
     expect(await outcomesOf([held.execution_id])).toEqual(['completed'])
@@ -210,7 +210,7 @@ test.runIf(isProof)(
     })
     took.sort((a, b) => a - b)
     const seconds = (ms = 0) => (ms / 1000).toFixed(1)
-    console.log(
+    tell(
       `one worker of two frozen: ${took.length} ended, p50 ${seconds(took[took.length >> 1])} s, most ${seconds(took.at(-1))} s; not ready ${unready.length} times`,
     )
     expect(unready.join('\n')).toBe('')

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { createCaller, type Person } from '../support/caller.ts'
 import { hostileBundles } from '../support/hostile-bundles.ts'
+import { tell } from '../support/proof.ts'
 
 let stack: SpawnedStack
 let person: Person
@@ -39,7 +40,7 @@ test('hostile bundles, one after the other, cost the process less than 64 MiB at
   const before = megabytes('VmRSS')
   for (const [what, bundle] of corpus) expect(await send(bundle), what).toBe(400)
   const peak = megabytes('VmHWM')
-  console.log(
+  tell(
     `${corpus.length} hostile bundles: ${before.toFixed(0)} MiB before, ${peak.toFixed(0)} MiB at the peak`,
   )
   expect(peak - before).toBeLessThan(64)

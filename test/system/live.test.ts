@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
 import { freeze, pidsOf, until } from '../support/processes.ts'
-import { expectWithin } from '../support/proof.ts'
+import { expectWithin, tell } from '../support/proof.ts'
 import { atSize } from '../support/sizes.ts'
 import { movedTo, openSocket, openUnread } from '../support/sockets.ts'
 import { roughStack, type SharedStack } from './support/shared-stacks.ts'
@@ -81,7 +81,7 @@ test(`${socketCount} sockets of two processes hear an event, 99 of 100 within 25
   const rss = metrics.map(
     ({ text }) => Number(/^process_resident_memory_bytes (\d+)/m.exec(text)?.[1]) / 2 ** 20,
   )
-  console.log(
+  tell(
     `${open.join(' + ')} sockets opened in ${openedMs.toFixed(0)} ms, ${rss.map((mib) => mib.toFixed(0)).join(' and ')} MiB; ` +
       `${delays.length} deliveries: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, slowest ${at(1)} ms`,
   )
@@ -109,11 +109,11 @@ test.each([
     const answer = await app.call('DELETE', `/api/v1/keys/${key.id}`, { token: person.token })
     expect(answer.status).toBe(200)
     const answeredMs = performance.now() - started
-    console.log(`Redis ${what}: revoked after ${answeredMs.toFixed(0)} ms`)
+    tell(`Redis ${what}: revoked after ${answeredMs.toFixed(0)} ms`)
     expectWithin(answeredMs, 1000)
     for (const { closed } of sockets) {
       const { code, at } = await closed
-      console.log(`Redis ${what}: socket closed after ${(at - started).toFixed(0)} ms`)
+      tell(`Redis ${what}: socket closed after ${(at - started).toFixed(0)} ms`)
       expect(code).toBe(4001)
       expectWithin(at - started, 2000)
     }

@@ -6,11 +6,12 @@ import { type Answer, type Caller, createCaller, type Person } from '../support/
 import { bash, newRunner, script } from '../support/executions.ts'
 import { modernMessage } from '../support/mcp.ts'
 import { freeze, freezeTree, pidsOf, until } from '../support/processes.ts'
+import { tell } from '../support/proof.ts'
 import { isProof } from '../support/sizes.ts'
 import { roughStack, type SharedStack } from './support/shared-stacks.ts'
 
 /** How long each part stands still: `FROZEN_MS=30000` is the full size. */
-const frozenMs = Number(process.env['FROZEN_MS'] ?? 1500)
+const frozenMs = 1500
 /** Less than the lease, after which its work would be another's. */
 const workerFrozenMs = Math.min(frozenMs, 10_000)
 const workSeconds = Math.ceil((4 * frozenMs + workerFrozenMs) / 1000) + 5
@@ -170,7 +171,7 @@ test('each part stands still in turn: tasks end, waits and questions are answere
   const nothing = made.filter((one) => !isDone(one))
   expect(nothing).toEqual(nothing.map((one) => ({ ...one, status: 'failed', cost: 0 })))
   expect([...task.odd, ...ask.odd, ...start.odd]).toEqual([])
-  console.log(
+  tell(
     `${taskIds.length} starts, ${nothing.length} came to nothing; put off ${task.putOff}, ${ask.putOff} and ${start.putOff} times, each time told to come again`,
   )
 })

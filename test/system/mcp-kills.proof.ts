@@ -7,9 +7,9 @@ import { bash, newRunner, script } from '../support/executions.ts'
 import { modernMessage } from '../support/mcp.ts'
 import { type AnyClient, connectClient } from '../support/mcp-clients.ts'
 import { isAlive, pidsOf, until } from '../support/processes.ts'
+import { tell } from '../support/proof.ts'
 
-/** 200 with `npm run mcp:kills`. */
-const calls = Number(process.env['MCP_KILLS'] ?? 12)
+const calls = 200
 const clients = 4
 /** Between two kills, at most. */
 const longestPauseMs = 6000
@@ -87,7 +87,7 @@ async function whileKilled<T>(work: (key: string, words: string) => Promise<T>):
   const [kills] = await Promise.all([killUntil(() => isOver), working])
   await until(async () => (await Promise.all([0, 1].map(isUp))).every(Boolean), 60_000)
   const made = await Promise.all(people.map(executionsOf))
-  console.log(`${done.length} calls, ${kills} kills`)
+  tell(`${done.length} calls, ${kills} kills`)
   expect(made.flat()).toEqual(Array.from({ length: calls }, () => 'completed'))
   expect(kills).toBeGreaterThan(0)
   return done
@@ -105,7 +105,7 @@ test(`of ${calls} calls while processes are killed at any moment each has its re
     expect(one.text).toContain('There.')
     return one
   })
-  console.log(`${told.filter(({ repeated }) => repeated > 0).length} calls were repeated`)
+  tell(`${told.filter(({ repeated }) => repeated > 0).length} calls were repeated`)
 })
 
 /** A request that is sent until it is answered, as whoever has a task does it. */

@@ -6,6 +6,7 @@ import { bash, newRunner, script } from '../support/executions.ts'
 import { modernMessage } from '../support/mcp.ts'
 import { type AnyClient, type ClientKind, connectClient } from '../support/mcp-clients.ts'
 import { freezeTree, pidsOf, until } from '../support/processes.ts'
+import { tell } from '../support/proof.ts'
 import { atSize, isProof } from '../support/sizes.ts'
 import { definitionOf, runsOf } from '../support/workflows.ts'
 import { roughStack, type SharedStack } from './support/shared-stacks.ts'
@@ -14,10 +15,10 @@ let stack: SharedStack
 let own: SpawnedStack | undefined
 let app: Caller
 
-/** Through a rolling restart; 10,000 of 50 clients with `npm run mcp:calls`. */
-const calls = Number(process.env['MCP_CALLS'] ?? 200)
-const clients = Number(process.env['MCP_CLIENTS'] ?? 10)
-const streams = Number(process.env['MCP_STREAMS'] ?? 10)
+/** Through a rolling restart. */
+const calls = atSize(200, 10_000)
+const clients = atSize(10, 50)
+const streams = atSize(10, 50)
 const processes = 3
 
 beforeAll(async () => {
@@ -126,7 +127,7 @@ test('a call outlives every process, killed in its middle: one run, and progress
   expect(told.at(-1)).toBe(structuredContent?.['lastSequence'])
   expect(told).toEqual([...new Set(told)].sort((a, b) => a - b))
   expect(await executionsOf(person)).toMatchObject([{ interface: 'mcp-first', status: 'completed' }])
-  console.log(`progress ${told.join(' ')}; killed after ${toldBefore}`)
+  tell(`progress ${told.join(' ')}; killed after ${toldBefore}`)
   // The same client goes on, with the session that other processes made.
   expect((await client.call('whoami')).isError).toBeFalsy()
   await client.close()
@@ -301,7 +302,7 @@ test.runIf(isProof)(
       await client.close()
     }
     await Promise.all([...Array.from({ length: streams }, (_, index) => follow(index)), restartAll()])
-    console.log(`${streams} streams, ${waits} waits`)
+    tell(`${streams} streams, ${waits} waits`)
     await starter.close()
   },
 )

@@ -2,11 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
+import { tell } from '../support/proof.ts'
 import { atSize, isProof } from '../support/sizes.ts'
 import { calmStack } from './support/shared-stacks.ts'
 
-/** 500 of each with `npm run races`. */
-const rounds = Number(process.env['RACE_ROUNDS'] ?? atSize(30, 100))
+const rounds = atSize(30, 500)
 const useRounds = atSize(10, Math.ceil(rounds * 0.4))
 
 let processes: Caller[]
@@ -93,7 +93,7 @@ test(`approve against deny against expiry: exactly one winner, ${rounds} rounds`
     const use = await at(round).call('GET', '/api/v1/profile/search?q=a', { key: secret })
     expect(use.status).toBe(outcome === 'granted' ? 200 : 403)
   }
-  console.log(`winners of ${rounds}: ${JSON.stringify(wins)}`)
+  tell(`winners of ${rounds}: ${JSON.stringify(wins)}`)
   if (!isProof) return
   expect(wins['granted']).toBeGreaterThan(rounds / 25)
   expect(wins['denied']).toBeGreaterThan(rounds / 25)
@@ -144,7 +144,7 @@ test(`an answer against a no, a withdrawal and the end of its time: one outcome 
     if (back) expect(back.status === 200).toBe(outcome === 'withdrawn')
     wins[outcome] = (wins[outcome] ?? 0) + 1
   }
-  console.log(`ends of ${rounds} asks: ${JSON.stringify(wins)}`)
+  tell(`ends of ${rounds} asks: ${JSON.stringify(wins)}`)
   if (!isProof) return
   for (const [outcome, count] of Object.entries(wins)) expect(count, outcome).toBeGreaterThan(rounds / 100)
 })

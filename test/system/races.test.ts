@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'vitest'
 import { type Answer, type Caller, createCaller, type Person } from '../support/caller.ts'
 import { isLinearizable, type Model, type Operation } from '../support/linearizable.ts'
+import { tell } from '../support/proof.ts'
 import { atSize, isProof } from '../support/sizes.ts'
 import { calmStack } from './support/shared-stacks.ts'
 
-/** 500 with `npm run races`. */
-const rounds = Number(process.env['RACE_ROUNDS'] ?? atSize(25, 100))
+const rounds = atSize(25, 500)
 const pollRounds = atSize(10, Math.ceil(rounds / 5))
 const signInRounds = atSize(3, 20)
 
@@ -109,7 +109,7 @@ test(`${rounds} rounds of 10 clients over two processes: one winner, one plainte
       expect((await at(round).call('GET', '/api/v1/workspaces', { key: secret })).status).toBe(200)
     }
   }
-  console.log(`approve won ${wins.approve}, deny won ${wins.deny} of ${rounds}`)
+  tell(`approve won ${wins.approve}, deny won ${wins.deny} of ${rounds}`)
   // Who wins is up to the machine; over many rounds both do, or one side was never raced.
   if (isProof) expect(Math.min(wins.approve, wins.deny)).toBeGreaterThan(0)
 })

@@ -9,12 +9,12 @@ import { makeZip } from '../support/archives.ts'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
 import { patiently } from '../support/patience.ts'
 import { pidsOf, until } from '../support/processes.ts'
+import { tell } from '../support/proof.ts'
 import { atSize, isProof } from '../support/sizes.ts'
 import { deliveredFiles, skillText } from '../support/skills.ts'
 import { roughStack, type SharedStack } from './support/shared-stacks.ts'
 
-/** 50 with `npm run races`. */
-const kills = Number(process.env['SKILL_KILLS'] ?? atSize(2, 6))
+const kills = atSize(2, 50)
 // While some of them start again, which takes most of the time, the next one is killed.
 const processes = atSize(2, 4)
 const filesEach = 12
@@ -164,7 +164,7 @@ test(`kill -9 of an API process in the middle of installs, ${kills} times: a ski
     await until(() => pidsOf(stack.dir).api[victim] !== pid, 5000)
   }
   const tookSeconds = Math.round((performance.now() - begun) / 1000)
-  console.log(`${kills} kills in ${tookSeconds} s; installs ${JSON.stringify(counts)}`)
+  tell(`${kills} kills in ${tookSeconds} s; installs ${JSON.stringify(counts)}`)
   expect(counts.cut).toBe(kills * clients)
   if (isProof) expect(gone.length).toBeGreaterThan(kills)
 

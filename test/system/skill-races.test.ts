@@ -2,6 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Answer, type Caller, createCaller, type Person } from '../support/caller.ts'
 import { patiently } from '../support/patience.ts'
+import { tell } from '../support/proof.ts'
 import { atSize, isProof } from '../support/sizes.ts'
 import { deliveredFiles, newSkillArtifact, skillText } from '../support/skills.ts'
 import { calmStack, type SharedStack } from './support/shared-stacks.ts'
@@ -168,7 +169,7 @@ test(`${writesAtOnce} installs and restores of one skill at once over two proces
   await expectReadable(versions)
   const delivered = await deliveredFiles(stack.baseUrl, person, 'raced')
   expect(delivered).toMatchObject({ 'SKILL.md': versions[0]?.prompt, 'same.md': 'Same.\n' })
-  console.log(
+  tell(
     `${installs.length} installs and ${restored.length} restores in ${tookMs.toFixed(0)} ms, ${turnedAway} times told to come back`,
   )
   expect((await countDeadlocks()) - deadlocks).toBe(0)
@@ -219,7 +220,7 @@ test('installs, restores and removals at once: whatever was answered is in the h
   const versions = await listVersions()
   expectOneHistory(versions, written + 1)
   await expectReadable(versions)
-  console.log(`${written} versions and ${removed} removals`)
+  tell(`${written} versions and ${removed} removals`)
   if (isProof) expect(removed).toBeGreaterThan(10)
   expect((await countDeadlocks()) - deadlocks).toBe(0)
 })

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { type Caller, createCaller } from '../support/caller.ts'
 import { isAlive, pidsOf, until } from '../support/processes.ts'
-import { expectWithin } from '../support/proof.ts'
+import { expectWithin, tell } from '../support/proof.ts'
 import { definitionOf } from '../support/workflows.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => stack.stop())
 
 test('two API and two worker processes are ready within 20 s', () => {
-  console.log(`ready after ${(readyAfterMs / 1000).toFixed(1)} s`)
+  tell(`ready after ${(readyAfterMs / 1000).toFixed(1)} s`)
   expectWithin(readyAfterMs, 20_000)
 })
 
@@ -151,7 +151,7 @@ test.each(['api', 'worker', 'redis', 'restate', 'postgres'] as const)(
       )
       return answers.every((answer) => answer?.body?.status === 'ok')
     }, 15_000)
-    console.log(
+    tell(
       `${part}: restarted after ${restartedMs.toFixed(0)} ms, all ready after ${(performance.now() - killed).toFixed(0)} ms`,
     )
   },

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { spawnStack } from '../../stack/client.ts'
 import { createCaller } from '../support/caller.ts'
 import { isAlive, pidsOf, until } from '../support/processes.ts'
+import { tell } from '../support/proof.ts'
 import { isProof } from '../support/sizes.ts'
 
 const servers = ['account', 'container', 'object', 'proxy']
@@ -11,7 +12,7 @@ const servers = ['account', 'container', 'object', 'proxy']
 test('with --s3 the house uses Swift, whose servers are started again at the same address', async () => {
   const begun = performance.now()
   const stack = await spawnStack(['--s3'])
-  console.log(`ready after ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+  tell(`ready after ${((performance.now() - begun) / 1000).toFixed(1)} s`)
   const app = createCaller(stack.baseUrl)
   const readiness = async () => (await app.call('GET', '/readyz')).body
   const pids = () => pidsOf(stack.dir).swift
@@ -27,7 +28,7 @@ test('with --s3 the house uses Swift, whose servers are started again at the sam
       const killed = performance.now()
       await until(() => ![null, victim].includes(pids()[index] ?? null), 5000)
       await until(async () => (await readiness()).status === 'ok', 15_000)
-      console.log(`swift-${name}: ready again after ${(performance.now() - killed).toFixed(0)} ms`)
+      tell(`swift-${name}: ready again after ${(performance.now() - killed).toFixed(0)} ms`)
     }
   } finally {
     const last = pids()

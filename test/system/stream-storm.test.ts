@@ -5,7 +5,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
 import { pidsOf, until } from '../support/processes.ts'
-import { expectWithin } from '../support/proof.ts'
+import { expectWithin, tell } from '../support/proof.ts'
 import { atSize } from '../support/sizes.ts'
 import { readSteadily } from '../support/steady-reads.ts'
 import { roughStack, type SharedStack } from './support/shared-stacks.ts'
@@ -153,7 +153,7 @@ test(`${wantedStreams} streams on two processes, one is killed: all come back, a
   const ran = runningTimeOf(stays)
   const cpuMs = ran.cpuMs - ranUntilThen.cpuMs
   const slowdown = (cpuMs + ran.waitedMs - ranUntilThen.waitedMs) / cpuMs
-  console.log(
+  tell(
     `${came} of ${wantedStreams} streams came back within ${backMs} ms, for ${Math.round(cpuMs)} ms of the process that ` +
       `stayed; p99 of ${during.count} reads ${during.p99Ms} ms, and ${before.p99Ms} ms before; the machine made it ` +
       `${slowdown.toFixed(1)} times as slow`,

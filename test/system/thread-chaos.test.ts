@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { runThreadChaos, type ThreadChaosOptions } from '../chaos/thread-chaos.ts'
+import { tell } from '../support/proof.ts'
 import { atSize, isProof } from '../support/sizes.ts'
 import { roughStack } from './support/shared-stacks.ts'
 
-/** `npm run chaos:threads` is the full size, with a worker that stands still and parts that are killed. */
+/** `npm run prove -- chaos-threads` is the full size, with a worker that stands still and parts that are killed. */
 const short: ThreadChaosOptions = {
   senders: atSize(4, 6),
   messagesEach: atSize(3, 6),
@@ -22,7 +23,7 @@ const short: ThreadChaosOptions = {
 
 test('while workers and API processes are killed no message is lost and none answered twice', async () => {
   const { violations, figures } = await runThreadChaos({ ...short, stack: await roughStack() })
-  console.log(JSON.stringify(figures))
+  tell(JSON.stringify(figures))
   expect(violations).toEqual([])
   expect(figures.messages).toBe(short.senders * short.messagesEach)
   expect(figures.kills).toBeGreaterThan(0)

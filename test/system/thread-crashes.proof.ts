@@ -1,12 +1,10 @@
 import { expect, test } from 'vitest'
 import { runThreadCrashes } from '../chaos/thread-crashes.ts'
-
-/** `npm run chaos:thread-crashes` is the full size. */
-const tries = Number(process.env['CRASH_TRIES'] ?? 1)
+import { tell } from '../support/proof.ts'
 
 test('wherever in a step a worker is killed, what a chat does is done once or said to be unknown', async () => {
-  const { violations, crashes, points } = await runThreadCrashes({ tries })
-  console.log(`${crashes} crashes at ${points} places, ${violations.length} violations`)
+  const { violations, crashes, points } = await runThreadCrashes({ tries: 20 })
+  tell(`${crashes} crashes at ${points} places, ${violations.length} violations`)
   expect(violations).toEqual([])
   expect(points).toBe(12)
   expect(crashes).toBeGreaterThanOrEqual(points)

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
 import { withDatabase } from '../support/database.ts'
 import { bash, cancelExecution, mustRun, newRunner, readLog, script, seen } from '../support/executions.ts'
-import { expectWithin } from '../support/proof.ts'
+import { expectWithin, tell } from '../support/proof.ts'
 import { atSize } from '../support/sizes.ts'
 import { definitionOf, endStates, runsOf } from '../support/workflows.ts'
 import { calmStack, type SharedStack } from './support/shared-stacks.ts'
@@ -99,7 +99,7 @@ test(`what a lineage costs never falls over ${polls} looks, and is in the end wh
   expect(new Set(traces.map(({ traceKey }) => traceKey)).size).toBe(1)
   for (const { totalCost } of traces) expect(totalCost).toBeCloseTo(charged, 6)
   expect(traces.reduce((sum, { ownCost }) => sum + ownCost, 0)).toBeCloseTo(charged, 6)
-  console.log(JSON.stringify({ looks: looked.length, steps: new Set(looked).size, charged }))
+  tell(JSON.stringify({ looks: looked.length, steps: new Set(looked).size, charged }))
 })
 
 test('all that a run of a workflow starts is one lineage, under the name of who launched it', async () => {
@@ -151,7 +151,7 @@ test(`who waits for the next turn is told of it, ${waitedFor * waitersEach} of t
   }
   const times = (await Promise.all(waits)).sort((a, b) => a - b)
   const at = (part: number) => Math.round(times[Math.ceil(times.length * part) - 1] ?? 0)
-  console.log(
+  tell(
     `from the request that stores a turn to the answer of who waits: median ${at(0.5)} ms, p99 ${at(0.99)} ms`,
   )
   // Looking by themselves, they would find it after half a second on average.

@@ -11,11 +11,12 @@ import { callsAfterLaterOnes } from '../chaos/step-calls.ts'
 import { createCaller } from '../support/caller.ts'
 import { readCalls, tools } from '../support/counting-tools.ts'
 import { pidsOf, until } from '../support/processes.ts'
+import { tell } from '../support/proof.ts'
 import { definitionOf, type RunAnswer, type Runs, runsOf } from '../support/workflows.ts'
 
 /** CHAOS_RUNS=500 CHAOS_FAULTS=80 is the full size. */
-const wantedRuns = Number(process.env['CHAOS_RUNS'] ?? 50)
-const wantedFaults = Number(process.env['CHAOS_FAULTS'] ?? 8)
+const wantedRuns = 500
+const wantedFaults = 80
 const clients = 8
 
 const [quick = '', slow = ''] = tools.map(({ id }) => id)
@@ -162,7 +163,7 @@ test(`${wantedRuns} runs while ${wantedFaults} processes are killed: none is los
 
   const calls = readCalls(join(folder, 'calls'))
   const repeated = calls.length - new Set(calls.map(({ idempotencyKey }) => idempotencyKey)).size
-  console.log(
+  tell(
     `${accepted.size} runs, ${wantedFaults} faults: ${calls.length} calls of tools, ${repeated} repeated because a crash met them`,
   )
   expect(callsAfterLaterOnes(calls).map(({ idempotencyKey }) => idempotencyKey)).toEqual([])

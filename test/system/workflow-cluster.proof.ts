@@ -9,6 +9,7 @@ import { createCaller } from '../support/caller.ts'
 import { readCalls, tools } from '../support/counting-tools.ts'
 import { patiently } from '../support/patience.ts'
 import { until } from '../support/processes.ts'
+import { tell } from '../support/proof.ts'
 import { definitionOf, type Runs, runsOf } from '../support/workflows.ts'
 
 const wantedRuns = 60
@@ -99,7 +100,7 @@ test(`a node of three is lost for good in the middle of ${wantedRuns} runs, and 
   const afterLossMs = performance.now() - (lostAt ?? Number.NaN)
   const calls = readCalls(countFile())
   const distinct = new Set(calls.map(({ idempotencyKey }) => idempotencyKey))
-  console.log(
+  tell(
     `${accepted.length} runs, one node lost: all finished ${Math.round(afterLossMs)} ms after it; slowest launch ` +
       `${Math.round(slowestLaunchMs)} ms, ${turnedAway} launches told to come back; ${calls.length} calls of tools, ` +
       `${calls.length - distinct.size} repeated`,

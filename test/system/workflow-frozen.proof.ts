@@ -12,6 +12,7 @@ import { type SpawnedStack, spawnStack } from '../../stack/client.ts'
 import { createCaller } from '../support/caller.ts'
 import { readCalls } from '../support/counting-tools.ts'
 import { pidsOf, until } from '../support/processes.ts'
+import { tell } from '../support/proof.ts'
 import { definitionOf, endStates, type Runs, runsOf } from '../support/workflows.ts'
 
 const wantedRuns = 12
@@ -99,7 +100,7 @@ test('a worker that stood still in its steps while the engine restarted takes no
   }
   await until(() => areAll(ids), 60_000)
   await setTimeout(2000)
-  console.log(`${its.length} of ${ids.length} runs were in a worker that stood still`)
+  tell(`${its.length} of ${ids.length} runs were in a worker that stood still`)
   expect(await placesTaken()).toBe(0)
   expect(await areAll(ids)).toBe(true)
   const answers = await Promise.all(ids.map((id) => runs.resume(id, { resumeData: 'yes' })))

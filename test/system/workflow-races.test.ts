@@ -1,11 +1,12 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, createCaller } from '../support/caller.ts'
+import { tell } from '../support/proof.ts'
 import { atSize } from '../support/sizes.ts'
 import { definitionOf, endStates, type Runs, runsOf } from '../support/workflows.ts'
 import { calmStack } from './support/shared-stacks.ts'
 
 /** Every round is a run of its own; RACE_ROUNDS=500 is the full size. */
-const rounds = Number(process.env['RACE_ROUNDS'] ?? atSize(6, 30))
+const rounds = atSize(6, 500)
 const together = 5
 
 let runs: Runs
@@ -58,7 +59,7 @@ describe(`${rounds} rounds`, { timeout: 60_000 + rounds * 1500 }, () => {
       const { run } = await runs.reaches(runId, endStates)
       expect(run.snapshot.result).toEqual({ answer: `${round}-${winners[0]}` })
     })
-    console.log(`refused: ${JSON.stringify(Object.fromEntries(refusals))}`)
+    tell(`refused: ${JSON.stringify(Object.fromEntries(refusals))}`)
   })
 
   test('cancel against the end: whoever is told 200 is right, and nothing moves afterwards', async () => {
@@ -77,7 +78,7 @@ describe(`${rounds} rounds`, { timeout: 60_000 + rounds * 1500 }, () => {
       const later = (await runs.get(runId)).body
       expect([later.run.status, later.run.snapshot.context]).toEqual([run.status, run.snapshot.context])
     })
-    console.log(`ended: ${JSON.stringify(Object.fromEntries(ends))}`)
+    tell(`ended: ${JSON.stringify(Object.fromEntries(ends))}`)
   })
 
   test('cancel against an answer: a canceled run stays canceled, whatever the answer was told', async () => {

@@ -3,12 +3,13 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Authenticator, createAuthenticator } from '../../../test/support/authenticator.ts'
 import type { Person } from '../../../test/support/caller.ts'
+import { atSize } from '../../../test/support/sizes.ts'
 import { newSkillArtifact, skillText } from '../../../test/support/skills.ts'
 import { definitionOf, runsOf } from '../../../test/support/workflows.ts'
 import { app, baseUrl, newHome, type Ran, run, start } from './support/guild.ts'
 
 /** How often a whole errand is run; 20 with `AGENT_ROUNDS=20`. */
-const rounds = Number(process.env['AGENT_ROUNDS'] ?? 2)
+const rounds = atSize(1, 20)
 
 interface Owner {
   person: Person

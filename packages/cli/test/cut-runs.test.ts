@@ -2,11 +2,12 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import { openConnectProxy } from '../../../test/support/connect-proxy.ts'
 import { bash, installErrand, script } from '../../../test/support/executions.ts'
+import { atSize } from '../../../test/support/sizes.ts'
 import { openStreamCutter } from '../../../test/support/stream-cutter.ts'
 import { app, baseUrl, environmentOf, newUser, program, run } from './support/guild.ts'
 import { openTerminal, type Terminal } from './support/terminal.ts'
 
-const rounds = Number(process.env['CLI_CUT_ROUNDS'] ?? 1)
+const rounds = atSize(1, 20)
 const cuts = 20
 
 let database: pg.Client

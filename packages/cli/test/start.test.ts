@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process'
 import { beforeAll, describe, test } from 'vitest'
-import { expectRatio } from '../../../test/support/proof.ts'
+import { expectRatio, tell } from '../../../test/support/proof.ts'
 import { atSize } from '../../../test/support/sizes.ts'
 import { newUser, program } from './support/guild.ts'
 
-/** More of them give a truer minimum: `npm run bench:cli`. */
-const rounds = Number(process.env['START_ROUNDS'] ?? atSize(2, 21))
+/** More of them give a truer minimum. */
+const rounds = atSize(2, 101)
 const mostRounds = atSize(1, 3) * rounds
 const everything = rounds > 21
 
@@ -36,7 +36,7 @@ function ratioOf(args: readonly string[], bare: readonly string[], bound: number
     if (round + 1 >= rounds && least / leastBare <= bound) break
   }
   if (everything) {
-    console.log(
+    tell(
       `guild ${args.slice(1).join(' ')}: ${least.toFixed(1)} ms, bare ${leastBare.toFixed(1)} ms, ${(least / leastBare).toFixed(2)} times`,
     )
   }

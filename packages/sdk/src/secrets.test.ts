@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { atSize } from '../../../test/support/sizes.ts'
 import { Client } from './client.ts'
 import { listWorkspaces } from './generated/workspaces.ts'
 
@@ -29,7 +30,7 @@ const replies: ((secret: string) => Promise<Response>)[] = [
   },
 ]
 
-const errors = Number(process.env['SDK_SECRET_RUNS'] ?? 1000)
+const errors = atSize(1000, 10_000)
 
 test(
   'no error and no hook holds a credential, whoever gives it back',

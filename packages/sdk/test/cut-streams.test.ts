@@ -2,12 +2,13 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { bash, installErrand, script } from '../../../test/support/executions.ts'
 import { pidsOf } from '../../../test/support/processes.ts'
+import { atSize } from '../../../test/support/sizes.ts'
 import { openStreamCutter } from '../../../test/support/stream-cutter.ts'
 import { type ExecutionStep, Guildhall } from '../src/index.ts'
 import { app, baseUrl, databaseUrl, dir } from './support/stack.ts'
 
-const cuts = Number(process.env['SDK_CUTS'] ?? 24)
-const rounds = Number(process.env['SDK_CUT_ROUNDS'] ?? 1)
+const cuts = atSize(24, 50)
+const rounds = atSize(1, 20)
 /** At these cuts a process goes too. At full size all of them do, and for a while nobody answers. */
 const kills = [Math.floor(cuts / 3), Math.floor((cuts * 2) / 3)]
 const isWhole = cuts >= 50

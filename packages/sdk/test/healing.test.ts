@@ -6,9 +6,10 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { createAuthenticator } from '../../../test/support/authenticator.ts'
 import { newRunner } from '../../../test/support/executions.ts'
+import { atSize } from '../../../test/support/sizes.ts'
 import { app, baseUrl } from './support/stack.ts'
 
-const rounds = Number(process.env['SDK_HEALING_ROUNDS'] ?? 3)
+const rounds = atSize(2, 50)
 /** As long as it takes to find the phone. */
 const decidesAfterMs = 3000
 

@@ -2,6 +2,8 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Authenticator } from '../../../../test/support/authenticator.ts'
 import type { Answer, Person } from '../../../../test/support/caller.ts'
+import { tell } from '../../../../test/support/proof.ts'
+import { atSize } from '../../../../test/support/sizes.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 import { newPersonWithPasskey } from '../support/passkeys.ts'
 
@@ -9,7 +11,7 @@ import { newPersonWithPasskey } from '../support/passkeys.ts'
  * Random histories of one key: connect, approve a subset, request, grant, use, remove a scope, revoke. After every
  * step the server's idea of what the key may do equals the model's. Runs of several histories go side by side.
  */
-const sequences = Number(process.env['PERMISSION_HISTORIES'] ?? 400)
+const sequences = atSize(120, 2000)
 const sideBySide = 4
 
 let house: House
@@ -292,7 +294,7 @@ test(`the server and the model agree over ${sequences} histories`, { timeout: 30
     )
   })
   await Promise.all(runs)
-  console.log(`${sequences} histories, ${stepsRun} steps`)
+  tell(`${sequences} histories, ${stepsRun} steps`)
   expect(stepsRun).toBeGreaterThan(sequences * 4)
 })
 

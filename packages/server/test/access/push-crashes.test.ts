@@ -2,15 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
 import { until } from '../../../../test/support/processes.ts'
-import { expectWithin } from '../../../../test/support/proof.ts'
+import { expectWithin, tell } from '../../../../test/support/proof.ts'
 import type { Browser } from '../../../../test/support/push-service.ts'
 import { atSize } from '../../../../test/support/sizes.ts'
 import { shiftClock } from '../support/house.ts'
 import { openPushStage, type PushStage } from '../support/pushes.ts'
 
-/** The short form of `npm run scale:push`, which has ten thousand browsers told within a minute. */
-const browsers = Number(process.env['PUSH_BROWSERS'] ?? atSize(40, 200))
-const seconds = Number(process.env['PUSH_SECONDS'] ?? atSize(3, 8))
+const browsers = atSize(40, 10_000)
+const seconds = atSize(3, 60)
 const browsersEach = 10
 const killEverySeconds = 2
 
@@ -135,7 +134,5 @@ test('every browser is told once or twice, none after its end and none is lost, 
   expect(stage.service.violations).toEqual([])
   lags.sort((a, b) => a - b)
   const at = (share: number) => lags[Math.floor(lags.length * share)]
-  console.log(
-    JSON.stringify({ kills, counts, firstTries: lags.length, lagMs: { p50: at(0.5), p99: at(0.99) } }),
-  )
+  tell(JSON.stringify({ kills, counts, firstTries: lags.length, lagMs: { p50: at(0.5), p99: at(0.99) } }))
 })

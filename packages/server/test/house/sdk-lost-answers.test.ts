@@ -1,6 +1,7 @@
 import { type Route, routes } from '@guildhall/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Interfere, openProxy } from '../../../../test/support/cutting-proxy.ts'
+import { atSize } from '../../../../test/support/sizes.ts'
 import * as table from '../../../sdk/src/generated/table.ts'
 import { type AnyCall, Guildhall, type Operation, SecretLostError } from '../../../sdk/src/index.ts'
 import { openTwins, type Twins } from '../support/twin-stages.ts'
@@ -10,7 +11,7 @@ import { type Stage, writingCase } from '../support/writing-cases.ts'
  * Every operation that makes something, with an answer that gets lost: on one stage all is well, on another that began
  * with the same records the connection breaks. What is left behind is the same on both.
  */
-const rounds = Number(process.env['SDK_LOST_ROUNDS'] ?? 1)
+const rounds = atSize(1, 100)
 
 let twins: Twins
 let proxy: Awaited<ReturnType<typeof openProxy>>

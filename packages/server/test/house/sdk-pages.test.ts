@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { atSize } from '../../../../test/support/sizes.ts'
 import { definitionOf } from '../../../../test/support/workflows.ts'
 import { Guildhall } from '../../../sdk/src/index.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
@@ -7,7 +8,7 @@ import { type Ingress, openIngress } from '../support/ingress.ts'
 
 /** Lists of every style, walked by the library while rows arrive: none comes twice, and none of before is missing. */
 const before = 45
-const arriving = Number(process.env['SDK_PAGE_ROWS'] ?? 60)
+const arriving = atSize(60, 200)
 const limit = 10
 /** Faster than they are read, so that pages move while they are walked, and all have come before the walk ends. */
 const perRead = Math.ceil(arriving / before) + 1

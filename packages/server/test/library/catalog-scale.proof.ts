@@ -6,7 +6,7 @@ import * as catalog from '#library/catalog/store.ts'
 import * as library from '#library/skills/store.ts'
 import type { Db } from '#platform/database.ts'
 import type { Tables } from '#platform/tables.ts'
-import { expectWithin } from '../../../../test/support/proof.ts'
+import { expectWithin, tell } from '../../../../test/support/proof.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 
 const catalogSize = 100_000
@@ -148,7 +148,7 @@ async function measureRound(name: string, read: () => Promise<unknown>): Promise
   }
   const work = figures(workMs)
   const clock = figures(clockMs)
-  console.log(`${name}: work p50 ${work.p50} p99 ${work.p99} ms, clock p50 ${clock.p50} p99 ${clock.p99} ms`)
+  tell(`${name}: work p50 ${work.p50} p99 ${work.p99} ms, clock p50 ${clock.p50} p99 ${clock.p99} ms`)
   expect(work.p50).toBeGreaterThan(0)
   return work.p99
 }
@@ -189,7 +189,7 @@ test('the whole list is made once, and then costs a look at the revision', async
       return { etag: response.headers.get('etag') ?? '', size: (await response.text()).length }
     }),
   )
-  console.log(
+  tell(
     `whole list: ${answers[0]?.size} characters, four at once in ${(performance.now() - started).toFixed(0)} ms`,
   )
   expect(new Set(answers.map(({ etag, size }) => `${etag} ${size}`)).size).toBe(1)
@@ -202,6 +202,6 @@ test('the whole list is made once, and then costs a look at the revision', async
     durationsMs.push(performance.now() - asked)
   }
   const { p50, p99 } = figures(durationsMs)
-  console.log(`not modified, over HTTP: clock p50 ${p50} p99 ${p99} ms`)
+  tell(`not modified, over HTTP: clock p50 ${p50} p99 ${p99} ms`)
   expectWithin(p50, slowestMs)
 })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { syncShippedCatalog } from '#library/catalog/catalog.ts'
 import type { Person } from '../../../../test/support/caller.ts'
 import { openCanary } from '../../../../test/support/git-servers.ts'
+import { tell } from '../../../../test/support/proof.ts'
 import { deliveredFiles, newSkillArtifact, skillText } from '../../../../test/support/skills.ts'
 import { createDatabase, type House, openHouse, shiftClock } from '../support/house.ts'
 
@@ -163,7 +164,7 @@ describe('the sweep', () => {
     } finally {
       await shiftClock(databaseUrl, 0)
     }
-    console.log(`of 40 sweeps ${sweptFirst} took the content before it was wanted again`)
+    tell(`of 40 sweeps ${sweptFirst} took the content before it was wanted again`)
     expect(sweptFirst).toBeGreaterThanOrEqual(10)
   })
 })

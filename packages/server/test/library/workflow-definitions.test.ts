@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
-import { expectWithin } from '../../../../test/support/proof.ts'
+import { expectWithin, tell } from '../../../../test/support/proof.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 import { longestTurn } from '../support/longest-turn.ts'
 
@@ -186,8 +186,6 @@ test('definitions made to hurt do not hold up anybody else', async () => {
       if (ms > worst.ms) worst = { ms, about: `${path} with number ${index}` }
     }
   }
-  console.info(
-    `${hostile.length} hostile definitions; the longest turn: ${worst.ms.toFixed(1)} ms, ${worst.about}`,
-  )
+  tell(`${hostile.length} hostile definitions; the longest turn: ${worst.ms.toFixed(1)} ms, ${worst.about}`)
   expectWithin(worst.ms, mostMs, worst.about)
 })

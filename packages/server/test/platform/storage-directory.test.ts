@@ -19,6 +19,7 @@ import { DamagedBlobError } from '#platform/storage.ts'
 import { createDirectoryStore } from '#platform/storage-directory.ts'
 import { createReadiness } from '#transports/status/status.ts'
 import { until } from '../../../../test/support/processes.ts'
+import { tell } from '../../../../test/support/proof.ts'
 import { createDatabase, openHouse } from '../support/house.ts'
 
 const cap = { maxBytes: 10_000_000 }
@@ -71,7 +72,7 @@ test('kill -9 in the middle of puts leaves whole blobs only, and all that were r
   for (const checksum of listed) expect(sha256(readFileSync(fileOf(checksum)))).toBe(checksum)
   expect(listed).toEqual(expect.arrayContaining(reported))
   const drafts = readdirSync(join(directory, 'tmp'))
-  console.log(`${reported.length} reported, ${listed.length} stored, ${drafts.length} drafts left`)
+  tell(`${reported.length} reported, ${listed.length} stored, ${drafts.length} drafts left`)
   expect(drafts.length).toBeGreaterThan(0)
 })
 

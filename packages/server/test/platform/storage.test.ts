@@ -14,11 +14,12 @@ import { createS3Store } from '#platform/storage-s3.ts'
 import { makeFolder, removeFolder } from '../../../../stack/folder.ts'
 import { type SwiftServer, startSwift } from '../../../../stack/swift.ts'
 import { expectAhead } from '../../../../test/support/moments.ts'
-import { expectWithin } from '../../../../test/support/proof.ts'
+import { expectWithin, tell } from '../../../../test/support/proof.ts'
+import { atSize } from '../../../../test/support/sizes.ts'
 import { nowhere } from '../support/house.ts'
 
-/** More than a page of this server, which has a hundred; 2500 with `npm run races`. */
-const many = Number(process.env['STORED_BLOBS'] ?? 220)
+/** More than a page of this server, which has a hundred. */
+const many = atSize(110, 2500)
 const cap = { maxBytes: 10_000_000 }
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 const someBytes = (size = 100) => randomBytes(size)
@@ -92,7 +93,7 @@ describe.each([
     const putMs = performance.now() - begun
     expect(put).toEqual({ checksum: sha256(bytes), sizeBytes: cap.maxBytes, created: true })
     expect((await store.read(put.checksum, cap.maxBytes))?.equals(bytes)).toBe(true)
-    console.log(`put ${putMs.toFixed(0)} ms, read ${(performance.now() - begun - putMs).toFixed(0)} ms`)
+    tell(`put ${putMs.toFixed(0)} ms, read ${(performance.now() - begun - putMs).toFixed(0)} ms`)
   })
 
   test('beyond the cap, or when the source fails, nothing is kept and the source is let go', async () => {
@@ -171,9 +172,7 @@ describe.each([
     await Promise.all(Array.from({ length: 16 }, putting))
     const putMs = performance.now() - begun
     const listed = await listAll(store)
-    console.log(
-      `${many} puts ${putMs.toFixed(0)} ms, list ${(performance.now() - begun - putMs).toFixed(0)} ms`,
-    )
+    tell(`${many} puts ${putMs.toFixed(0)} ms, list ${(performance.now() - begun - putMs).toFixed(0)} ms`)
     expect(listed).toEqual([...new Set(listed)].sort())
     expect(listed).toEqual(expect.arrayContaining(blobs.map(sha256)))
     expect(await listAll(store, 99)).toEqual(listed)

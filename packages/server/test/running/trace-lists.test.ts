@@ -6,7 +6,7 @@ import { crowded, everyFilter, everyPlace, insertTraces, pageLimits } from '../.
 import { findMissed } from '../../../../bench/trace-walk.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 
-/** The short form of `npm run scale:traces`: the plans and the answers, not the time. */
+/** The short form of `npm run prove -- scale-traces`: the plans and the answers, not the time. */
 const rows = 50_000
 let house: House
 let client: pg.Client

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { appendEvents, appendEventsLocked, EventWriter, listEvents } from '#running/executions/event-log.ts'
 import { deleteOldEventPartitions, insertEventPartitions } from '#running/executions/event-store.ts'
 import { until } from '../../../../test/support/processes.ts'
+import { tell } from '../../../../test/support/proof.ts'
 import { type Executions, message, openExecutions, upTo } from '../support/event-streams.ts'
 import { createDatabase, type House, openHouse, shiftClock } from '../support/house.ts'
 
@@ -105,7 +106,7 @@ test('a writer collects for a moment, keeps the order, and publishes what it has
   for (let count = 0; count < 50; count++) writer.write(message(String(count)))
   const started = performance.now()
   await until(async () => (await written()).length > 0, 1000)
-  console.log(`first batch visible after ${(performance.now() - started).toFixed(0)} ms`)
+  tell(`first batch visible after ${(performance.now() - started).toFixed(0)} ms`)
   expect(await written()).toEqual(upTo(50))
   writer.delta('Hel')
   writer.delta('lo')
@@ -240,7 +241,7 @@ test('old partitions are dropped while the live ones are written, and new ones a
   )
   const started = performance.now()
   expect(await deleteOldEventPartitions(database.db, week)).toBe(1)
-  console.log(
+  tell(
     `a partition dropped in ${(performance.now() - started).toFixed(0)} ms, ${appended} appended beside it`,
   )
   await until(() => appended > 50, 5000)

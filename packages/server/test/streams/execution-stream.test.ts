@@ -8,7 +8,7 @@ import { startRedis } from '../../../../stack/redis.ts'
 import type { Person } from '../../../../test/support/caller.ts'
 import { heldMiB } from '../../../../test/support/held-memory.ts'
 import { until } from '../../../../test/support/processes.ts'
-import { expectWithin } from '../../../../test/support/proof.ts'
+import { expectWithin, tell } from '../../../../test/support/proof.ts'
 import { atSize } from '../../../../test/support/sizes.ts'
 import {
   appendNow,
@@ -225,7 +225,7 @@ describe('the seam between log and news', () => {
       expect((await stream.closed).aborted).toBe(false)
       expect(stream.sequences()).toEqual(upTo(2001))
     }
-    console.log(`${streams.length} readers saw 1 to 2001 each`)
+    tell(`${streams.length} readers saw 1 to 2001 each`)
     await reading.close()
     await Promise.all([far.close(), near.close()])
     await redis.stop()
@@ -244,7 +244,7 @@ describe('the seam between log and news', () => {
       await until(() => stream.frames.length === count, 3000)
       delays.push(performance.now() - started)
     }
-    console.log(`without Redis an event arrives after up to ${Math.max(...delays).toFixed(0)} ms`)
+    tell(`without Redis an event arrives after up to ${Math.max(...delays).toFixed(0)} ms`)
     await finish(execution, alone)
     expect((await stream.closed).aborted).toBe(false)
     expect(stream.sequences()).toEqual(upTo(6))
@@ -332,7 +332,7 @@ describe('who does not read', () => {
     for (let count = 0; count < 40; count++) await append(execution, message('x'.repeat(50_000)))
     await until(() => reader.frames.length === 40, 10_000)
     const grown = heldMiB() - opened
-    console.log(
+    tell(
       `${stalledCount} streams hold ${(opened - before).toFixed(1)} MiB, with 2 MB that each has not taken ${grown.toFixed(1)} MiB more`,
     )
     expect(grown, 'of 2 MiB each, were all kept').toBeLessThan(stalledCount / 5)
@@ -367,7 +367,7 @@ test.each([
   expect((await near.call('DELETE', `/api/v1/keys/${ending.id}`, { token: person.token })).status).toBe(200)
   for (const stream of [first, second]) {
     const { at } = await stream.closed
-    console.log(`${name}: stream closed ${(at - started).toFixed(0)} ms after its key was revoked`)
+    tell(`${name}: stream closed ${(at - started).toFixed(0)} ms after its key was revoked`)
     expectWithin(at - started, 2000)
   }
   expect((await open(ending.id)).status).toBe(401)

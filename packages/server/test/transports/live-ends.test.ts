@@ -5,7 +5,7 @@ import { serveSockets } from '#transports/http/socket.ts'
 import type { Person } from '../../../../test/support/caller.ts'
 import { heldMiB, residentMiB } from '../../../../test/support/held-memory.ts'
 import { until } from '../../../../test/support/processes.ts'
-import { expectWithin } from '../../../../test/support/proof.ts'
+import { expectWithin, tell } from '../../../../test/support/proof.ts'
 import { atSize, isProof } from '../../../../test/support/sizes.ts'
 import { openSocket, openUnread, socketUrl, tryUpgrade } from '../../../../test/support/sockets.ts'
 import { createDatabase, type House, nowhere, openHouse } from '../support/house.ts'
@@ -85,7 +85,7 @@ describe.each([
       for (const socket of ending[what]) {
         const { code, reason, at } = await socket.closed
         expect({ code, reason }).toEqual({ code: 4001, reason: 'credential ended' })
-        console.log(`${name}: ${what} ended, socket closed after ${(at - started).toFixed(0)} ms`)
+        tell(`${name}: ${what} ended, socket closed after ${(at - started).toFixed(0)} ms`)
         expectWithin(at - started, redisUrl ? 2000 : 1000)
       }
     }
@@ -159,7 +159,7 @@ test('readers that stall are dropped with little kept for them, and others hear 
   }
   await until(() => reader.heard.length === published, 10_000)
   const grownMiB = peak - before
-  console.log(
+  tell(
     `${stalledCount} stalled: dropped after ${published} events of 16 KiB, grown ${grownMiB.toFixed(0)} MiB`,
   )
   expect(await dropped(one)).toMatchObject({ stalled: stalledCount })

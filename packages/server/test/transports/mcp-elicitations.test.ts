@@ -4,14 +4,16 @@ import { makeFolder } from '../../../../stack/folder.ts'
 import { type RedisServer, startRedis } from '../../../../stack/redis.ts'
 import { connectClient } from '../../../../test/support/mcp-clients.ts'
 import { freeze } from '../../../../test/support/processes.ts'
+import { tell } from '../../../../test/support/proof.ts'
+import { atSize } from '../../../../test/support/sizes.ts'
 import { newApprover } from '../support/approver.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 import { models } from '../support/writing-stage.ts'
 
-/** Legacy clients are asked on the stream of one process and answer to whichever they reach: 200 with `npm run mcp:asked`. */
-const people = Number(process.env['MCP_ASKED_PEOPLE'] ?? 4)
-const callsEach = Number(process.env['MCP_ASKED_CALLS'] ?? 2)
-const outageMs = Number(process.env['MCP_ASKED_OUTAGE_MS'] ?? 2000)
+/** Legacy clients are asked on the stream of one process and answer to whichever they reach. */
+const people = atSize(4, 20)
+const callsEach = atSize(2, 10)
+const outageMs = atSize(2000, 10_000)
 const timeout = 60_000 + people * callsEach * 3000
 const message = { message: 'Hello', wait_seconds: 0 }
 
@@ -100,7 +102,7 @@ const everybody = (answers: Answers, onAsked = () => {}) =>
 test('a question is answered, whichever process the answer reaches', { timeout }, async () => {
   const asked = (await everybody((call) => (call % 2 === 0 ? 'decline' : 'accept'))).flat()
   const apart = asked.filter(({ isApart }) => isApart).length
-  console.log(`${asked.length} questions, ${apart} answered to another process than asked`)
+  tell(`${asked.length} questions, ${apart} answered to another process than asked`)
   expect(asked).toHaveLength(people * callsEach)
   expect(apart).toBeGreaterThanOrEqual(asked.length >= 100 ? asked.length / 2 : 1)
 })
@@ -122,9 +124,7 @@ test('what a person agrees to comes through while word between processes is lost
   const asked = all.flat()
   const during = asked.filter(({ beganAt, endedAt }) => beganAt < lost.until && endedAt > lost.from)
   const slowest = Math.max(...asked.map(({ beganAt, endedAt }) => endedAt - beganAt))
-  console.log(
-    `${asked.length} questions, ${during.length} while Redis was away, slowest ${Math.round(slowest)} ms`,
-  )
+  tell(`${asked.length} questions, ${during.length} while Redis was away, slowest ${Math.round(slowest)} ms`)
   expect(asked).toHaveLength(people * callsEach)
   expect(during.length).toBeGreaterThan(0)
 })

@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectWithin } from '../../../../test/support/proof.ts'
+import { atSize } from '../../../../test/support/sizes.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 
 let house: House
 let key: string
 /** 20,000 for a long look: MCP_FUZZ=20000. */
-const tries = Number(process.env['MCP_FUZZ'] ?? 1500)
+const tries = atSize(500, 100_000)
 const slowestMs = 10_000
 
 beforeAll(async () => {

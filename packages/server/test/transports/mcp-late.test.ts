@@ -2,13 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AnyClient, ClientKind } from '../../../../test/support/mcp-clients.ts'
+import { isProof } from '../../../../test/support/sizes.ts'
 import { type Approver, newApprover } from '../support/approver.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 import { clientKinds, connect } from '../support/mcp-clients.ts'
 import { models } from '../support/writing-stage.ts'
 
-/** After how long people agree; `npm run mcp:late` has all that a client may see. */
-const delays = (process.env['LATE_SECONDS'] ?? '1').split(',').map(Number)
+/** After how long people agree; a proof has all that a client may see. */
+const delays = isProof ? [1, 40, 80] : [1]
 /** How long a call of each kind of client stays open by itself; a modern one goes on for eight rounds of 25 s. */
 const openForSeconds = (kind: ClientKind, isTold: boolean) =>
   kind === 'v2' || kind === 'v2 with links' ? 200 : isTold ? 50 : 25

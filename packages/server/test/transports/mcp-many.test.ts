@@ -5,18 +5,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sealEvent } from '#transports/mcp/sealed.ts'
 import type { Person } from '../../../../test/support/caller.ts'
 import { modernMessage } from '../../../../test/support/mcp.ts'
-import { expectWithin } from '../../../../test/support/proof.ts'
-import { patienceFor } from '../../../../test/support/sizes.ts'
+import { expectWithin, tell } from '../../../../test/support/proof.ts'
+import { atSize, patienceFor } from '../../../../test/support/sizes.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 import { models, newExecution, stageIn } from '../support/writing-stage.ts'
 
-/** At full size with `npm run mcp:many`. */
-const isFull = process.env['MCP_MANY'] === '1'
-const listenersOfA = isFull ? 1000 : 100
-const eventsOfB = isFull ? 10_000 : 500
+const listenersOfA = atSize(100, 1000)
+const eventsOfB = atSize(500, 10_000)
 const listenersPerKey = 20
 /** Every bit, or a few of each word. */
-const bitStep = isFull ? 1 : 61
+const bitStep = atSize(61, 1)
 
 /** Two processes' worth of server on one database. */
 let houses: [House, House]
@@ -135,7 +133,7 @@ test('a key that is revoked with a hundred streams open has none of them two sec
   expect(answer.status).toBe(200)
   await expect.poll(() => streams.every(isOver), { timeout: 10_000, interval: 20 }).toBe(true)
   const lastMs = Math.max(...streams.map(({ endedAt = 0 }) => endedAt)) - revokedAt
-  console.log(`${streams.length} streams ended within ${Math.round(lastMs)} ms`)
+  tell(`${streams.length} streams ended within ${Math.round(lastMs)} ms`)
   expectWithin(lastMs, 2000)
 })
 
@@ -224,6 +222,6 @@ test('a sealed word with any bit the other way round is refused or ignored, and 
     const answer = await at(turn).call('GET', '/mcp/', { key, headers: { ...accept, 'last-event-id': word } })
     expect(answer.status, answer.text).toBe(405)
   })
-  console.log(`${states} states, ${sessions} sessions, ${events} events with a bit the other way round`)
+  tell(`${states} states, ${sessions} sessions, ${events} events with a bit the other way round`)
   expect(Math.min(states, sessions, events)).toBeGreaterThan(10)
 })

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import { checkInputs, type IssueCode } from '#machinery/graph/graph.ts'
-import { expectWithin } from '../../../../../test/support/proof.ts'
+import { expectWithin, tell } from '../../../../../test/support/proof.ts'
 import { compile, define, many, mapped, of, step } from './definitions.ts'
 
 /*
@@ -33,7 +33,7 @@ function timed<T>(name: string, work: () => T): T {
 afterAll(() => {
   const [worst] = slowest.sort(([, a], [, b]) => b - a)
   const told = ([name, ms]: [string, number]) => `${name}, ${ms.toFixed(1)} ms`
-  console.info(
+  tell(
     `${slowest.length} hostile cases; the slowest: ${told(worst ?? ['none', 0])}; the slowest first call: ${told(slowestFirst)}`,
   )
 })

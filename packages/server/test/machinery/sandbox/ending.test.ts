@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, describe, expect, test } from 'vitest'
 import { createSandboxDriver, type SandboxConfig } from '#machinery/sandbox/sandbox.ts'
-import { expectWithin } from '../../../../../test/support/proof.ts'
+import { expectWithin, tell } from '../../../../../test/support/proof.ts'
+import { atSize } from '../../../../../test/support/sizes.ts'
 import {
   cgroupFolders,
   kinds,
@@ -16,9 +17,8 @@ import {
   waitUntil,
 } from './support.ts'
 
-/** The walls that take longer to put up are tried less often. All of them five times as often with `npm run races`. */
-const times = Number(process.env['SANDBOX_ROUNDS'] ?? 1)
-const rounds = { bubblewrap: 20 * times, runc: 6 * times, runsc: 2 * times }
+/** The walls that take longer to put up are tried less often. */
+const rounds = { bubblewrap: atSize(5, 100), runc: atSize(2, 30), runsc: atSize(1, 10) }
 const costRounds = 5
 const nobody = 65534
 
@@ -83,7 +83,7 @@ describe.each(kinds)('%s', (kind) => {
     }
     const sorted = tookMs.toSorted((a, b) => a - b)
     const at = (share: number) => sorted.at(Math.ceil(sorted.length * share) - 1)?.toFixed(1)
-    console.log(`${kind}: destroyed ${sorted.length} trees, median ${at(0.5)} ms, slowest ${at(1)} ms`)
+    tell(`${kind}: destroyed ${sorted.length} trees, median ${at(0.5)} ms, slowest ${at(1)} ms`)
     expectWithin(Math.max(...sorted), 2000)
   })
 
@@ -98,7 +98,7 @@ describe.each(kinds)('%s', (kind) => {
       worker.kill('SIGKILL')
     }
     const tookMs = await waitUntil(() => processesOf(config, 'held').size === 0, 5000)
-    console.log(`${kind}: empty ${tookMs.toFixed(0)} ms after the worker was killed`)
+    tell(`${kind}: empty ${tookMs.toFixed(0)} ms after the worker was killed`)
     const driver = createSandboxDriver(config)
     expect(await driver.sweep(async (id) => id === 'held')).toBe(0)
     expect(readdirSync(join(config.directory, 'sandboxes'))).toEqual(['held'])
@@ -146,7 +146,7 @@ describe.each(kinds)('%s', (kind) => {
     }
     const median = (list: number[]) => list.toSorted((a, b) => a - b)[costRounds >> 1]?.toFixed(1)
     const { create, run, destroy } = tookMs
-    console.log(`${kind}: create ${median(create)} ms, true ${median(run)} ms, destroy ${median(destroy)} ms`)
+    tell(`${kind}: create ${median(create)} ms, true ${median(run)} ms, destroy ${median(destroy)} ms`)
   })
 })
 

