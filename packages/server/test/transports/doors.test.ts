@@ -76,7 +76,9 @@ test('closing ends what is idle, lets finish what is under way, and takes nobody
   const { close, port } = await serve()
   const agent = new Agent({ keepAlive: true, maxSockets: 20 })
   await Promise.all(Array.from({ length: 20 }, () => read(port, '/', agent)))
-  const late = Array.from({ length: 20 }, () => read(port, '/later'))
+  // Half of them would go on using their connections, which are not idle when the closing begins.
+  const kept = new Agent({ keepAlive: true, maxSockets: 10 })
+  const late = Array.from({ length: 20 }, (_, nth) => read(port, '/later', nth % 2 ? kept : undefined))
   await new Promise((resolve) => setTimeout(resolve, 100))
   ends.length = 0
   const began = performance.now()
@@ -85,5 +87,5 @@ test('closing ends what is idle, lets finish what is under way, and takes nobody
   expect(new Set(await Promise.all(late))).toEqual(new Set(['late']))
   const [error] = await once(connect(port, host), 'error')
   expect(error).toMatchObject({ code: 'ECONNREFUSED' })
-  agent.destroy()
+  for (const one of [agent, kept]) one.destroy()
 })

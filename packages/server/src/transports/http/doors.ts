@@ -14,6 +14,8 @@ interface Address {
  * door behind a thousand readers of streams who come back at once, and are asked to wait their turn inside anyway.
  */
 const doors = 4
+/** For how long, at most, a connection stays open and unused while the server closes. */
+const idleMs = 100
 /** Where the kernel shares out who comes among several sockets. */
 const canShare = process.platform === 'linux'
 
@@ -21,7 +23,7 @@ const canShare = process.platform === 'linux'
 export async function openDoors(app: FastifyInstance, address: Address): Promise<() => Promise<void>> {
   if (!canShare) {
     await app.listen(address)
-    return () => app.close()
+    return () => closeWithIdle(app)
   }
   await refuseIfTaken(address)
   await app.listen(Object.assign({ reusePort: true }, address))
@@ -29,9 +31,18 @@ export async function openDoors(app: FastifyInstance, address: Address): Promise
   const others = await Promise.all(Array.from({ length: doors - 1 }, () => openAnother(app.server, shared)))
   return async () => {
     const closed = others.map((other) => once(other.close(), 'close'))
-    await app.close()
+    await closeWithIdle(app)
     await Promise.all(closed)
   }
+}
+
+/**
+ * What is idle is ended once when a server begins to close. Who was being answered then goes idle a moment later, told
+ * to keep the connection for another minute, and the process would wait for that.
+ */
+async function closeWithIdle(app: FastifyInstance): Promise<void> {
+  const ending = setInterval(() => app.server.closeIdleConnections(), idleMs)
+  await app.close().finally(() => clearInterval(ending))
 }
 
 function portOf(app: FastifyInstance): number {

@@ -173,6 +173,8 @@ function register(app: FastifyInstance, edge: EdgeContext, operation: Operation)
       const confirmed = confirm(edge, route, request, bodyOnItsWayMs)
       if (confirmed) await confirmed
       const answer = await execute(operation, toCall(edge, route, request, reply))
+      // Told to stop meanwhile: whoever called comes back to another process.
+      if (deps.stopping.aborted) reply.header('connection', 'close')
       const sent = sendAnswer(request, reply, answer)
       if (answer.kind === 'events') {
         opened.add(request)
