@@ -102,7 +102,7 @@ test('a pairing that I look up is on my other device by itself, and leaves it wh
     .locator('[data-testid=decided-banner][data-state=deniedElsewhere]')
     .waitFor({ timeout: patienceFor(5000) })
   await other.page.waitForURL(`${origin}/`)
-  expect(await card.count()).toBe(0)
+  await expect.poll(() => card.count()).toBe(0)
   expect(await stranger.page.getByTestId('inbox-card').count()).toBe(0)
   for (const device of [one, other, stranger]) expectNoFaults(device)
 })

@@ -48,7 +48,7 @@ test.each([
     expect(await pollOf(key, id)).toMatchObject({ status: 'granted', mode: 'session' })
     expect((await write()).status).toBe(200)
     await page.waitForURL(`${origin}/`)
-    expect(await cardOf(page, id).count()).toBe(0)
+    await expect.poll(() => cardOf(page, id).count()).toBe(0)
     expectNoFaults(device)
   },
 )

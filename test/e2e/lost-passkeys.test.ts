@@ -24,7 +24,7 @@ test('a code from the device with the passkey adds one on the other, once', asyn
   const code = (await first.page.getByTestId('invite-code').textContent()) ?? ''
   await addWith(second, code.toLowerCase())
   expect(await second.page.getByTestId('passkey-said').textContent()).toBe('The passkey is added.')
-  expect(await second.page.getByTestId('passkey-row').count()).toBe(2)
+  await expect.poll(() => second.page.getByTestId('passkey-row').count()).toBe(2)
   const third = await newPerson({ shape: phone }, email)
   await addWith(third, code)
   expect(await third.page.getByTestId('passkey-said').textContent()).toContain('invite')

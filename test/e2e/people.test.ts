@@ -106,14 +106,14 @@ test('somebody is invited, joins with a tap and no sooner, and is told when that
   await expect
     .poll(() => owner.page.getByTestId('members-said').textContent())
     .toBe('Tom Reed is not a member any more.')
-  expect(await owner.page.getByTestId('member-row').count()).toBe(1)
+  await expect.poll(() => owner.page.getByTestId('member-row').count()).toBe(1)
 
   await page.getByTestId('workspace-lost').waitFor({ timeout: 10_000 })
   expect(await page.getByTestId('workspace-lost').textContent()).toContain(
     'You are not a member of Storefront any more.',
   )
   await expect.poll(() => page.getByTestId('members-of').textContent()).toBe('Personal')
-  expect(await page.getByTestId('member-row').count()).toBe(0)
+  await expect.poll(() => page.getByTestId('member-row').count()).toBe(0)
   expect((await callFrom(invited, 'GET', '/api/v1/skills', undefined, team)).status).toBe(403)
   // What ended was their place in the team, not their session: the page goes on being told.
   await expect
