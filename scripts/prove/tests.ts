@@ -198,6 +198,7 @@ export const tests: readonly Proof[] = [
           'machinery/tools',
           'machinery/models',
         ),
+        'test/patterns/patterns.test.ts',
         'packages/server/src/library/artifacts/skill-file.test.ts',
         'packages/server/src/library/skills/compare.test.ts',
         'packages/server/src/library/sources/lint.test.ts',

@@ -1,4 +1,5 @@
 import { createContext, runInContext } from 'node:vm'
+import { atSize } from '../support/sizes.ts'
 import type { Attack } from './attack.ts'
 import { generateAttacks } from './attacks.ts'
 
@@ -10,7 +11,8 @@ const hopelessMs = [20, 200] as const
 const rounds = 3
 /** Below this a growth is noise (caches, the collector); no quadratic pattern stays below it at a megabyte. */
 const negligibleMs = 50
-const mostGrowth = 12
+/** Ten for what is linear, a hundred for what is quadratic. */
+const mostGrowth = atSize(40, 12)
 
 /** The first of the given and of the generated attacks that takes more than linear time, and how it shows. */
 export function findSlowAttack(pattern: RegExp, worst: readonly Attack[]): string | undefined {

@@ -180,9 +180,9 @@ const few = ['workspaces.id', 'executions.execution_id', 'users.id', 'the full n
   atSize(2, 4),
 )
 /** Of the other kinds a field gets some, others than the next field; in a proof each. */
-const everyNth = atSize(12, 1)
+const everyNth = atSize(24, 1)
 /** What stands in a path or a query gets all kinds in a proof; that each refuses its own is shown by `foreign-ids`. */
-const everyNthNamed = atSize(4, 1)
+const everyNthNamed = atSize(8, 1)
 const isTriedBy = (route: Route, kind: string, nth: number) =>
   few.includes(kind) || (nth + route.path.length) % everyNthNamed === 0
 
