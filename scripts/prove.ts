@@ -81,6 +81,8 @@ async function prove(proof: Proof, folder: string, label: string): Promise<Outco
   if (disturbs && proof.needs.includes('quiet'))
     console.log(`${label}: this machine is not quiet, so its figures say little: ${disturbs}`)
   const [load = 0] = loadavg()
+  // What is run is what is there now; a commit that is made meanwhile is not.
+  const of = commit()
   const [before, began] = [readTicks(), performance.now()]
   const elapsed = () => Math.round((performance.now() - began) / 6000) / 10
   const beat = setInterval(
@@ -95,7 +97,7 @@ async function prove(proof: Proof, folder: string, label: string): Promise<Outco
   const quiet = disturbs ? 'not quiet' : 'quiet'
   return {
     passed,
-    commit: commit(),
+    commit: of,
     date: new Date().toISOString().slice(0, 10),
     minutes: elapsed(),
     machine: `${quiet} before, load ${load.toFixed(1)}, ${taken.toFixed(0)} % taken by others`,
