@@ -65,6 +65,10 @@ async function proveAll(some: readonly Proof[]): Promise<void> {
       continue
     }
     const outcome = await prove(proof, folder, label)
+    if (!outcome) {
+      console.log(`${label}: interrupted, so nothing is kept of it`)
+      process.exit(130)
+    }
     console.log(`${label}: ${summary(outcome)}`)
     for (const figure of outcome.figures) console.log(`      ${figure}`)
     keepOutcome(proof.name, outcome)
@@ -76,7 +80,7 @@ async function proveAll(some: readonly Proof[]): Promise<void> {
   process.exitCode = 1
 }
 
-async function prove(proof: Proof, folder: string, label: string): Promise<Outcome> {
+async function prove(proof: Proof, folder: string, label: string): Promise<Outcome | undefined> {
   const disturbs = await whatDisturbs()
   if (disturbs && proof.needs.includes('quiet'))
     console.log(`${label}: this machine is not quiet, so its figures say little: ${disturbs}`)
@@ -90,8 +94,9 @@ async function prove(proof: Proof, folder: string, label: string): Promise<Outco
     process.stdout.isTTY ? 15_000 : 120_000,
   )
   const log = join(folder, `${proof.name}.log`)
-  const { passed, figures } = await runProof(proof, log, join(folder, `${proof.name}.seen`))
+  const { passed, figures, isInterrupted } = await runProof(proof, log, join(folder, `${proof.name}.seen`))
   clearInterval(beat)
+  if (isInterrupted) return undefined
   const now = readTicks()
   const taken = (100 * (now.taken - before.taken)) / Math.max(1, now.all - before.all)
   const quiet = disturbs ? 'not quiet' : 'quiet'
@@ -107,7 +112,8 @@ async function prove(proof: Proof, folder: string, label: string): Promise<Outco
 
 /** Figures that were kept by the proofs before this one are no change. */
 function commit(): string {
-  const git = (...args: string[]) => execFileSync('git', args, { encoding: 'utf8' }).trim()
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'safe.directory=*', ...args], { encoding: 'utf8' }).trim()
   const changed = git('status', '--porcelain', '--', '.', ':!docs/proofs.json', ':!docs/proofs.md')
   return `${git('rev-parse', '--short', 'HEAD')}${changed === '' ? '' : ' with changes'}`
 }

@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import { budgets } from './budgets.ts'
 import { type GateOptions, runGate } from './gate.ts'
 import type { Step } from './plan.ts'
@@ -10,6 +10,9 @@ const root = join(import.meta.dirname, '../..')
 const folders: string[] = []
 let folder: string
 
+// Each starts a vitest or three, beside whatever else the gate has under way.
+vi.setConfig({ testTimeout: 240_000 })
+
 beforeEach(() => {
   mkdirSync(join(root, 'build'), { recursive: true })
   folder = mkdtempSync(join(root, 'build/planted-'))
@@ -17,9 +20,9 @@ beforeEach(() => {
   configure(2_000)
 })
 
-function configure(testTimeout: number): void {
+function configure(testTimeout: number, globalSetup: readonly string[] = []): void {
   const setupFiles = [join(import.meta.dirname, 'in-worker.ts')]
-  const config = { test: { maxWorkers: 1, testTimeout, setupFiles } }
+  const config = { test: { maxWorkers: 1, testTimeout, setupFiles, globalSetup } }
   writeFileSync(join(folder, 'vitest.config.mjs'), `export default ${JSON.stringify(config)}`)
 }
 
@@ -124,7 +127,7 @@ test('a test that waits for ever is ended at its limit and named', async () => {
 
 test('a test that never gives the thread back is ended when it is silent, and named', async () => {
   plant('turns', 'for (;;);')
-  const { isGreen, said } = await gate({ budgets: { ...budgets, silentMs: 15_000 } })
+  const { isGreen, said } = await gate({ budgets: { ...budgets, silentMs: 30_000 } })
   expect(said).toMatch(/^RED {2}hung, and ended: .*turns\.test\.ts > turns$/m)
   expect(isGreen).toBe(false)
 })
@@ -159,6 +162,45 @@ test('at the deadline it is red and says what was not run', async () => {
   expect(heard).toContain('RED  not run: next.test.ts')
   expect(heard).toContain('RED  not run: all of later')
   expect(heard).toContain('RED  the deadline of 0:03 was reached')
+  expect(isGreen).toBe(false)
+})
+
+test('interrupted it ends what is under way, is red and says what was not run', async () => {
+  const sleeps = { command: 'sh', args: ['-c', 'sleep 60'], reports: true }
+  const interrupted = new AbortController()
+  setTimeout(() => interrupted.abort(), 500)
+  const { isGreen, said } = await gate({
+    plan: [
+      [
+        [
+          { name: 'long', ...sleeps },
+          { name: 'later', ...sleeps },
+        ],
+      ],
+    ],
+    interrupted: interrupted.signal,
+  })
+  expect(said).toContain('interrupted: ending long')
+  expect(said).toContain('RED  not run: all of later')
+  expect(isGreen).toBe(false)
+})
+
+test('what goes wrong after the tests is red, although a file failed and passed alone', async () => {
+  const mark = JSON.stringify(join(folder, 'set-up.was-run'))
+  writeFileSync(
+    join(folder, 'set-up.mjs'),
+    `import { existsSync, writeFileSync } from 'node:fs'
+export default () => () => {
+  const before = existsSync(${mark})
+  writeFileSync(${mark}, '')
+  if (!before) throw new Error('the stack ended with 1')
+}`,
+  )
+  configure(2_000, [join(folder, 'set-up.mjs')])
+  plant('shaky', failsOnce('shaky'))
+  const { isGreen, said } = await gate()
+  expect(said).toMatch(/^second chance: .*shaky/m)
+  expect(said).toMatch(/^RED {2}planted did not end in order:/m)
   expect(isGreen).toBe(false)
 })
 

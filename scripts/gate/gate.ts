@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { budgets } from './budgets.ts'
-import { endProcess, machineSince, processesOf, readTicks } from './machine.ts'
+import { endProcess, type Living, machineSince, processesOf, readTicks } from './machine.ts'
 import type { Plan } from './plan.ts'
-import { type Ended, endAll, runStep, underWay } from './run-step.ts'
+import { type Ended, Steps } from './run-step.ts'
 import { type Failed, indent, judge } from './verdict.ts'
 
 export interface GateOptions {
@@ -16,6 +16,8 @@ export interface GateOptions {
   readonly looksAtInvariants: (file: string) => boolean
   readonly budgets: typeof budgets
   readonly say: (line: string) => void
+  /** Somebody wants it to end now. */
+  readonly interrupted?: AbortSignal
 }
 
 /** Runs a plan and says how it went. Whether the change may land. */
@@ -28,29 +30,37 @@ export async function runGate(options: GateOptions): Promise<boolean> {
   const clock = () => minutes(performance.now() - begun)
   const done: Ended[] = []
   const reasons: string[] = []
-  let isLate = false
+  const steps = new Steps(folder, budgets.silentMs)
+  /** Why nothing more is begun. */
+  let over: string | undefined
+  let killing: NodeJS.Timeout | undefined
 
-  const deadline = setTimeout(async () => {
-    isLate = true
-    say(`${clock()}  the deadline: ending ${[...underWay.values()].join(', ')}`)
-    endAll('SIGTERM')
-    await pause(10_000)
-    endAll('SIGKILL')
-  }, deadlineMs)
-  const beat = setInterval(() => say(`${clock()}  under way: ${[...underWay.values()].join(', ')}`), 120_000)
+  const stop = (why: string) => {
+    if (over !== undefined) return
+    over = why
+    say(`${clock()}  ${why}: ending ${steps.underWay}`)
+    steps.end('SIGTERM')
+    killing = setTimeout(() => steps.end('SIGKILL'), 10_000)
+  }
+  const deadline = setTimeout(() => stop(`the deadline of ${minutes(deadlineMs)} was reached`), deadlineMs)
+  const interrupt = () => stop('interrupted')
+  options.interrupted?.addEventListener('abort', interrupt)
+  const beat = setInterval(() => say(`${clock()}  under way: ${steps.underWay}`), 120_000)
 
   const run = async (step: Ended['step'], label: string, files?: string[]) => {
-    const ended = await runStep(step, { folder, label, silentMs: budgets.silentMs }, files)
+    const ended = await steps.run(step, label, files)
     say(`${clock()}  ${label}: ${tell(ended)} (${ended.machine})`)
     return ended
   }
   /** Why it is red, if it is. */
   const runAgain = async ({ step, file, failures, machine }: Failed, label: string): Promise<string[]> => {
-    if (isLate) return [`failed, with no time to run it again: ${file}`]
+    if (over !== undefined) return [`failed, with no time to run it again: ${file}`]
     const again = await run(step, label, [file])
-    if (again.code !== 0 || again.files.length === 0) {
+    if (again.code !== 0 || again.files.every(({ passed }) => passed === 0)) {
       const whys = again.files.flatMap((result) => result.failures)
-      return [`failed twice: ${file}`, ...whys.map(({ test, why }) => `  ${test}\n${indent(why)}`)]
+      return [
+        [`failed twice: ${file}`, ...whys.map(({ test, why }) => `  ${test}\n${indent(why)}`)].join('\n'),
+      ]
     }
     say(`second chance: ${file} passed alone (${again.machine})`)
     say(`    had failed (${machine}): ${failures.map(({ test }) => test).join('; ')}`)
@@ -59,9 +69,9 @@ export async function runGate(options: GateOptions): Promise<boolean> {
 
   for (const lanes of plan) {
     await Promise.all(
-      lanes.map(async (steps) => {
-        for (const step of steps) {
-          if (isLate) reasons.push(`not run: all of ${step.name}`)
+      lanes.map(async (lane) => {
+        for (const step of lane) {
+          if (over !== undefined) reasons.push(`not run: all of ${step.name}`)
           else done.push(await run(step, step.name))
         }
       }),
@@ -79,11 +89,11 @@ export async function runGate(options: GateOptions): Promise<boolean> {
     reasons.push(...why)
     if (why.length === 0) savedTests += failed.failures.length
   }
-  clearTimeout(deadline)
-  clearInterval(beat)
-  if (isLate) reasons.push(`the deadline of ${minutes(deadlineMs)} was reached`)
+  for (const timer of [deadline, beat, killing]) clearTimeout(timer)
+  options.interrupted?.removeEventListener('abort', interrupt)
+  if (over !== undefined) reasons.push(over)
 
-  for (const { pid, words } of processesOf(folder)) {
+  for (const { pid, words } of await leftAlive(folder)) {
     reasons.push(`left alive: ${pid} ${words}`)
     endProcess(pid)
   }
@@ -97,6 +107,16 @@ export async function runGate(options: GateOptions): Promise<boolean> {
   else await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   say(`${passed} passed, ${reasons.length} failed`)
   return reasons.length === 0
+}
+
+/** What was told to end a moment ago may still be at it. */
+async function leftAlive(folder: string): Promise<Living[]> {
+  let left = processesOf(folder)
+  for (let looks = 0; left.length > 0 && looks < 20; looks++) {
+    await pause(500)
+    left = processesOf(folder)
+  }
+  return left
 }
 
 function sayWhatWasSlow(

@@ -36,12 +36,21 @@ export interface Results {
   readonly unhandled: readonly string[]
 }
 
+/** The last line of a process that was killed may be half a line. */
+function parse(line: string): Line[] {
+  try {
+    return [JSON.parse(line) as Line]
+  } catch {
+    return []
+  }
+}
+
 export function readResults(report: string): Results {
   const text = existsSync(report) ? readFileSync(report, 'utf8') : ''
   const lines = text
     .split('\n')
     .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as Line)
+    .flatMap(parse)
   const of = <Kind extends Line['kind']>(kind: Kind) =>
     lines.filter((line): line is Extract<Line, { kind: Kind }> => line.kind === kind)
   const files = of('ended')

@@ -16,55 +16,62 @@ export interface Ended extends Results {
   readonly log: string
 }
 
-/** What is under way, to be ended as a whole: each step is a process group of its own. */
-export const underWay = new Map<number, string>()
+/** The steps of one gate. Each is a process group, so that what is under way can be ended as a whole. */
+export class Steps {
+  readonly #folder: string
+  readonly #silentMs: number
+  readonly #underWay = new Map<number, string>()
 
-interface Where {
-  readonly folder: string
-  readonly label: string
-  readonly silentMs: number
-}
+  constructor(folder: string, silentMs: number) {
+    this.#folder = folder
+    this.#silentMs = silentMs
+  }
 
-/** Runs a step in the gate's own temporary folder; its words go to a log beside its report. */
-export function runStep(step: Step, where: Where, files: readonly string[] = []): Promise<Ended> {
-  const { folder, label, silentMs } = where
-  const log = join(folder, `${label}.log`)
-  const report = join(folder, `${label}.jsonl`)
-  const out = openSync(log, 'a')
-  const from = performance.now()
-  const ticks = readTicks()
-  const child = spawn(step.command, [...step.args, ...files], {
-    detached: true,
-    stdio: ['ignore', out, out],
-    env: { ...process.env, TMPDIR: folder, GATE_REPORT: report, NO_COLOR: '1' },
-  })
-  closeSync(out)
-  const { pid } = child
-  if (pid !== undefined) underWay.set(pid, label)
-  let isHung = false
-  const started = Date.now()
-  const watch = setInterval(
-    () => {
-      if (!step.reports || Date.now() - Math.max(started, changedAt(report)) < silentMs) return
-      if (pid !== undefined) endGroup(pid, isHung ? 'SIGKILL' : 'SIGTERM')
-      isHung = true
-    },
-    Math.min(10_000, silentMs / 4),
-  )
-  return new Promise((resolve) => {
-    const end = (code: number | null) => {
-      clearInterval(watch)
-      if (pid !== undefined) underWay.delete(pid)
-      const ms = performance.now() - from
-      resolve({ step, label, code, isHung, ms, machine: machineSince(ticks), log, ...readResults(report) })
-    }
-    child.once('error', () => end(null))
-    child.once('close', end)
-  })
-}
+  get underWay(): string {
+    return [...this.#underWay.values()].join(', ')
+  }
 
-export function endAll(signal: NodeJS.Signals): void {
-  for (const pid of underWay.keys()) endGroup(pid, signal)
+  /** Runs a step in the gate's own temporary folder; its words go to a log beside its report. */
+  run(step: Step, label: string, files: readonly string[] = []): Promise<Ended> {
+    const log = join(this.#folder, `${label}.log`)
+    const report = join(this.#folder, `${label}.jsonl`)
+    const out = openSync(log, 'a')
+    const from = performance.now()
+    const ticks = readTicks()
+    const { PROOF: _, ...env } = process.env
+    const child = spawn(step.command, [...step.args, ...files], {
+      detached: true,
+      stdio: ['ignore', out, out],
+      env: { ...env, TMPDIR: this.#folder, GATE_REPORT: report, NO_COLOR: '1' },
+    })
+    closeSync(out)
+    const { pid } = child
+    if (pid !== undefined) this.#underWay.set(pid, label)
+    let isHung = false
+    const started = Date.now()
+    const watch = setInterval(
+      () => {
+        if (!step.reports || Date.now() - Math.max(started, changedAt(report)) < this.#silentMs) return
+        if (pid !== undefined) endGroup(pid, isHung ? 'SIGKILL' : 'SIGTERM')
+        isHung = true
+      },
+      Math.min(10_000, this.#silentMs / 4),
+    )
+    return new Promise((resolve) => {
+      const end = (code: number | null) => {
+        clearInterval(watch)
+        if (pid !== undefined) this.#underWay.delete(pid)
+        const ms = performance.now() - from
+        resolve({ step, label, code, isHung, ms, machine: machineSince(ticks), log, ...readResults(report) })
+      }
+      child.once('error', () => end(null))
+      child.once('close', end)
+    })
+  }
+
+  end(signal: NodeJS.Signals): void {
+    for (const pid of this.#underWay.keys()) endGroup(pid, signal)
+  }
 }
 
 function endGroup(pid: number, signal: NodeJS.Signals): void {

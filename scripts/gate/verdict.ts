@@ -53,6 +53,10 @@ function faultsOfStep(ended: Ended): string[] {
     ...cutOff.map((what) => `${isHung ? 'hung, and ended' : 'cut off'}: ${what}`),
     ...notRun.map((file) => `not run: ${file}`),
     ...(code !== 0 && !step.reports ? [`${step.name} failed:\n${indent(tailOf(log))}`] : []),
+    // What goes wrong when the servers of a project are stopped comes after its tests.
+    ...(step.reports && tailOf(log).includes('error during close')
+      ? [`${step.name} did not end in order:\n${indent(tailOf(log))}`]
+      : []),
     ...(code !== 0 && step.reports && namesNothing
       ? [`${step.name} ended with ${code} and names no file:\n${indent(tailOf(log))}`]
       : []),

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** What was seen when a proof ran last. */
@@ -25,5 +25,6 @@ export function readRecord(): Record {
 export function keepOutcome(name: string, outcome: Outcome): void {
   const all = { ...readRecord(), [name]: outcome }
   const sorted = Object.fromEntries(Object.entries(all).sort(([a], [b]) => a.localeCompare(b)))
-  writeFileSync(file, `${JSON.stringify(sorted, null, 2)}\n`)
+  writeFileSync(`${file}.new`, `${JSON.stringify(sorted, null, 2)}\n`)
+  renameSync(`${file}.new`, file)
 }

@@ -5,9 +5,13 @@ import type { Seen } from '../../test/support/proof.ts'
 import type { Proof } from './proof.ts'
 
 export interface Ran {
+  /** Somebody wanted it to end: it says nothing. */
+  readonly isInterrupted: boolean
   readonly passed: boolean
   readonly figures: readonly string[]
 }
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** What a proof may say, so that a page of them can be read. */
 const most = { told: 10, judged: 3, letters: 300 }
@@ -32,24 +36,33 @@ export async function runProof(proof: Proof, log: string, seenFile: string): Pro
   })
   child.stderr.pipe(out, { end: false })
   const end = (signal: NodeJS.Signals) => endGroup(child, signal)
-  const interrupted = () => end('SIGTERM')
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupted)
+  let killing: NodeJS.Timeout | undefined
+  const stop = () => {
+    end('SIGTERM')
+    killing = setTimeout(() => end('SIGKILL'), 15_000)
+  }
+  let isInterrupted = false
+  const interrupt = () => {
+    isInterrupted = true
+    stop()
+  }
+  for (const signal of signals) process.once(signal, interrupt)
   let isLate = false
   const late = setTimeout(() => {
     isLate = true
-    end('SIGTERM')
-    setTimeout(() => end('SIGKILL'), 15_000).unref()
+    stop()
   }, tooLongMs(proof))
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', resolve)
   })
-  clearTimeout(late)
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupted)
+  for (const timer of [late, killing]) clearTimeout(timer)
+  for (const signal of signals) process.off(signal, interrupt)
   out.end()
   await finished(out)
   const figures = 'files' in run ? figuresOfTests(printed, seenFile) : linesOf(printed, run.figures)
   return {
+    isInterrupted,
     passed: code === 0,
     figures: isLate ? [...figures, 'did not end by itself'] : figures,
   }

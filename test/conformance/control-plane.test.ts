@@ -207,13 +207,15 @@ describe('the event socket', () => {
       await openSocket(await subscribeUrl(other)),
     ]
     must(await person.delete(`/keys/${key.id}`), 200)
-    const end = await Promise.race([opened.closed, pause(3000)])
+    const end = await Promise.race([opened.closed, pause(patienceFor(3000))])
     expect(end).toMatchObject({ code: expect.any(Number) })
     expect((await tryUpgrade(url)).status).toBe(401)
     expect(untouched.socket.readyState).toBe(WebSocket.OPEN)
     untouched.socket.close()
     const ofSession = await openSocket(await subscribeUrl(person))
     must(await person.post('/auth/sign-out'), 200)
-    expect(await Promise.race([ofSession.closed, pause(3000)])).toMatchObject({ code: expect.any(Number) })
+    expect(await Promise.race([ofSession.closed, pause(patienceFor(3000))])).toMatchObject({
+      code: expect.any(Number),
+    })
   })
 })

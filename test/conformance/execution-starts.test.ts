@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { patienceFor } from '../support/sizes.ts'
 import { must, newKey } from './support/actors.ts'
 import { pause } from './support/client.ts'
 import { openStream } from './support/event-streams.ts'
@@ -111,7 +112,7 @@ describe('a key that is revoked', () => {
       await openStream(await streamUrl(other, executionId)),
       await openStream(await streamUrl(person, executionId)),
     ]
-    const inTime = (ended: Promise<void>) => Promise.race([ended.then(() => true), pause(3000)])
+    const inTime = (ended: Promise<void>) => Promise.race([ended.then(() => true), pause(patienceFor(3000))])
     must(await person.delete(`/keys/${key.id}`), 200)
     expect(await inTime(ofKey.ended)).toBe(true)
     expect((await openStream(unused)).status).toBe(401)

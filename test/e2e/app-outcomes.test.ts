@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isProof } from '../support/sizes.ts'
+import { isProof, patienceFor } from '../support/sizes.ts'
 import { callFrom, type Device, expectNoFaults } from './support/app.ts'
 import {
   api,
@@ -151,7 +151,7 @@ test.each(Object.entries(kinds))('what becomes of a card is what the page says: 
     try {
       await act[outcome](one, other, asked, kind)
       const banner = page.locator(`[data-testid=decided-banner][data-state=${status[outcome]}]`)
-      await banner.waitFor({ timeout: 10_000 })
+      await banner.waitFor({ timeout: patienceFor(10_000) })
       // Both at once: it does not stay.
       const [heading, text] = await Promise.all([
         banner.getByRole('heading').textContent(),
@@ -202,7 +202,9 @@ test('what becomes of a pairing is what the page says', async () => {
       await looked(page)
       await decide(one, other, userCode)
     }
-    await page.locator(`[data-testid=decided-banner][data-state=${state}]`).waitFor({ timeout: 10_000 })
+    await page
+      .locator(`[data-testid=decided-banner][data-state=${state}]`)
+      .waitFor({ timeout: patienceFor(10_000) })
     const { body } = await callFrom(one, 'GET', `/api/v1/approvals/${id}`)
     await setAhead(0)
     expect(body.status, outcome).toBe(expected)

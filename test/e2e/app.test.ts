@@ -43,7 +43,9 @@ test.each([
     expect(await page.getByTestId('allow').textContent()).toBe('Allow for 1 hour')
     await looked(page)
     await page.getByTestId('allow').click()
-    await page.locator('[data-testid=decided-banner][data-state=granted]').waitFor({ timeout: 10_000 })
+    await page
+      .locator('[data-testid=decided-banner][data-state=granted]')
+      .waitFor({ timeout: patienceFor(10_000) })
 
     expect(await pollOf(key, id)).toMatchObject({ status: 'granted', mode: 'session' })
     expect((await write()).status).toBe(200)

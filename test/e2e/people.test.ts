@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { openBrowser } from '../support/browser.ts'
+import { patienceFor } from '../support/sizes.ts'
 import { callFrom, type Device, desktop, expectNoFaults, phone, shapes } from './support/app.ts'
 import { api, looked, mustCall, newEmail, newPerson, origin } from './support/app-house.ts'
 import { hindrancesOf } from './support/axe.ts'
@@ -108,7 +109,7 @@ test('somebody is invited, joins with a tap and no sooner, and is told when that
     .toBe('Tom Reed is not a member any more.')
   await expect.poll(() => owner.page.getByTestId('member-row').count()).toBe(1)
 
-  await page.getByTestId('workspace-lost').waitFor({ timeout: 10_000 })
+  await page.getByTestId('workspace-lost').waitFor({ timeout: patienceFor(10_000) })
   expect(await page.getByTestId('workspace-lost').textContent()).toContain(
     'You are not a member of Storefront any more.',
   )
@@ -117,7 +118,7 @@ test('somebody is invited, joins with a tap and no sooner, and is told when that
   expect((await callFrom(invited, 'GET', '/api/v1/skills', undefined, team)).status).toBe(403)
   // What ended was their place in the team, not their session: the page goes on being told.
   await expect
-    .poll(() => page.getByTestId('live-state').getAttribute('data-state'), { timeout: 10_000 })
+    .poll(() => page.getByTestId('live-state').getAttribute('data-state'), { timeout: patienceFor(10_000) })
     .toBe('live')
   await page.getByRole('button', { name: 'Understood' }).click()
   await page.getByTestId('workspace-lost').waitFor({ state: 'detached' })

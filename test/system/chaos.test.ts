@@ -31,7 +31,7 @@ test(
       operations: atSize(120, 400),
       lanes: atSize(4, 8),
       seed: atSize(gateSeed, Date.now() % 1_000_000),
-      withinSeconds: patienceFor(180_000) / 1000,
+      withinSeconds: atSize(240, 180),
       longSeconds: atSize(8, 25),
       demands: isProof ? usualDemands : { succeededShare: 0, endedWithinMs: patienceFor(60_000) },
     })
@@ -40,5 +40,5 @@ test(
     expect(kinds).toHaveLength(atSize(6, 13))
     expect(figures.faults).toBe(kinds.length)
   },
-  atSize(900_000, 300_000),
+  atSize(420_000, 300_000),
 )

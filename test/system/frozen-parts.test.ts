@@ -10,8 +10,8 @@ import { atSize, isProof } from '../support/sizes.ts'
 import { definitionOf, endStates, runsOf } from '../support/workflows.ts'
 import { roughStack, type SharedStack } from './support/shared-stacks.ts'
 
-/** `FROZEN_MS=60000` is the full size; parts that are frozen for longer than a lease are so in the short form too. */
-const workerFrozenMs = 20_000
+/** Three times a lease. */
+const workerFrozenMs = 60_000
 const quick = script({ say: 'Done.' })
 const lasting = (seconds: number) =>
   script({ say: 'Working.', tools: [bash(`sleep ${seconds}`)] }, { say: 'Done.' })

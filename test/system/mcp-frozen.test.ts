@@ -7,11 +7,11 @@ import { bash, newRunner, script } from '../support/executions.ts'
 import { modernMessage } from '../support/mcp.ts'
 import { freeze, freezeTree, pidsOf, until } from '../support/processes.ts'
 import { tell } from '../support/proof.ts'
-import { isProof } from '../support/sizes.ts'
+import { atSize, isProof } from '../support/sizes.ts'
 import { roughStack, type SharedStack } from './support/shared-stacks.ts'
 
-/** How long each part stands still: `FROZEN_MS=30000` is the full size. */
-const frozenMs = 1500
+/** How long each part stands still. */
+const frozenMs = atSize(1500, 30_000)
 /** Less than the lease, after which its work would be another's. */
 const workerFrozenMs = Math.min(frozenMs, 10_000)
 const workSeconds = Math.ceil((4 * frozenMs + workerFrozenMs) / 1000) + 5

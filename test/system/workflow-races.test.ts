@@ -5,7 +5,7 @@ import { atSize } from '../support/sizes.ts'
 import { definitionOf, endStates, type Runs, runsOf } from '../support/workflows.ts'
 import { calmStack } from './support/shared-stacks.ts'
 
-/** Every round is a run of its own; RACE_ROUNDS=500 is the full size. */
+/** Every round is a run of its own. */
 const rounds = atSize(6, 500)
 const together = 5
 

@@ -10,6 +10,7 @@ import type { Person } from '../../../../test/support/caller.ts'
 import { installErrand, runErrand } from '../../../../test/support/executions.ts'
 import { until } from '../../../../test/support/processes.ts'
 import { expectWithin } from '../../../../test/support/proof.ts'
+import { patienceFor } from '../../../../test/support/sizes.ts'
 import { definitionOf, runsOf } from '../../../../test/support/workflows.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 import { awakeableId, type Ingress, invocationId, openIngress, takes } from '../support/ingress.ts'
@@ -80,7 +81,7 @@ test('every call to an engine that hangs comes to an end', async () => {
     return { name, outcome, tookMs: performance.now() - begun }
   })
   const late = new Promise<never>((_resolve, reject) =>
-    setTimeout(() => reject(new Error('a call has no deadline')), 12_000).unref(),
+    setTimeout(() => reject(new Error('a call has no deadline')), patienceFor(12_000)).unref(),
   )
   const ended = await Promise.race([Promise.all(ends), late])
   expect(silent.asked.length).toBeGreaterThanOrEqual(ended.length)

@@ -170,4 +170,4 @@ test('a disk that is late is believed for three seconds after it answered', asyn
   } finally {
     await house.close()
   }
-}, 20_000)
+}, 60_000)

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { tellThread } from '#running/notifications/notifications.ts'
 import type { Step } from '../../../../stack/model-endpoint/step.ts'
 import type { Person } from '../../../../test/support/caller.ts'
+import { patienceFor } from '../../../../test/support/sizes.ts'
 import { newTeamWith } from '../support/house.ts'
 import { notice } from '../support/notices.ts'
 import { grantToken, registerApp } from '../support/oauth.ts'
@@ -341,7 +342,10 @@ describe('a thread that becomes private', () => {
     })()
     await makePrivate(threadId)
     try {
-      const end = await Promise.race([reading, new Promise((late) => setTimeout(late, 4000, 'still open'))])
+      const end = await Promise.race([
+        reading,
+        new Promise((late) => setTimeout(late, patienceFor(4000), 'still open')),
+      ])
       expect(end).toBe('ended')
     } finally {
       giveUp.abort()

@@ -87,7 +87,7 @@ test('a worker that dies while the summary is written leaves nothing behind, and
   const person = await house.newPerson()
   let call: ThreadCall | undefined
   // The record's first script is what the summary is: it comes late.
-  await carry(person, scripted({ say: 'Hm.', delayMs: 1500 }))
+  await carry(person, scripted({ say: 'Hm.', delayMs: 2500 }))
   for (let turn = 2; turn < 60; turn++) {
     call = await begin(person, talk(turn))
     const requests = house.endpoint.stats().requests
@@ -99,7 +99,7 @@ test('a worker that dies while the summary is written leaves nothing behind, and
     await until(() => house.endpoint.stats().requests > requests, 5000)
     const isQuick = await Promise.race([
       work.then(() => true),
-      new Promise((done) => setTimeout(() => done(false), 800)),
+      new Promise((done) => setTimeout(() => done(false), 1600)),
     ])
     if (isQuick) continue
     killed.abort(new Error('killed'))

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
+import { patienceFor } from '../../../../test/support/sizes.ts'
 import { giveGrant } from '../support/busy-keys.ts'
 import { type ChatHouse, openChatHouse, scripted } from '../support/threads.ts'
 
@@ -14,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => house?.close())
 
 /** More than the two seconds in which what ended is closed. */
-const closedWithinMs = 4000
+const closedWithinMs = patienceFor(4000)
 const as = (method: string, path: string, body?: unknown) =>
   house.call(method, `/api/v1${path}`, { token: person.token, ...(body === undefined ? {} : { body }) })
 

@@ -1,10 +1,12 @@
 import ts from 'typescript'
 
 const clocks = /\b(performance\.now|Date\.now|process\.(hrtime|cpuUsage|resourceUsage)|threadCpuUsage)\b/
-const upperBounds = new Set(['toBeLessThan', 'toBeLessThanOrEqual', 'toBeCloseTo'])
+const upperBounds = new Set(['toBeLessThan', 'toBeLessThanOrEqual'])
 const lowerBounds = new Set(['toBeGreaterThan', 'toBeGreaterThanOrEqual'])
 /** Of an answer only how long it took is a span, and of a list what is still one. */
 const carriesSpan = /(ms|seconds|took|p\d\d)$|^(at|slice|sort|toSorted|filter|map|reduce)$/i
+/** What a function of another file gives back is a span when it is called so. */
+const namesSpan = /(Ms|Seconds|took|p\d\d)$/
 /** A limit of the gate is there for what never comes. A shorter one judges how quick the machine is. */
 const leastPatienceMs = 10_000
 
@@ -38,6 +40,9 @@ interface Known {
 function spansIn(source: ts.SourceFile): Known {
   const known: Known = { moments: new Set(), spans: new Set() }
   const learn = (node: ts.Node): void => {
+    const [filled, by] = filledBy(node) ?? []
+    if (filled !== undefined && by !== undefined && containsSpan(by, known)) known.spans.add(filled)
+    if (ts.isBindingElement(node) && namesSpan.test(node.name.getText())) known.spans.add(node)
     const value = worthOf(node)
     if (value !== undefined && containsSpan(value, known)) known.spans.add(node)
     else if (value !== undefined && ts.isVariableDeclaration(node) && isMoment(value, known))
@@ -47,6 +52,22 @@ function spansIn(source: ts.SourceFile): Known {
   // Functions may stand below their callers, and call each other.
   for (let round = 0; round < 3; round++) learn(source)
   return known
+}
+
+/** `times.push(took)`, `slowest = took`, `slowest.ms = took`: what gets something later, and what it gets. */
+function filledBy(node: ts.Node): [ts.Node | undefined, ts.Node | undefined] | undefined {
+  if (ts.isCallExpression(node) && ts.isPropertyAccessExpression(node.expression))
+    return node.expression.name.text === 'push'
+      ? [declarationOfRoot(node.expression.expression), node.arguments[0]]
+      : undefined
+  if (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.EqualsToken)
+    return [declarationOfRoot(node.left), node.right]
+  return undefined
+}
+
+function declarationOfRoot(node: ts.Node): ts.Node | undefined {
+  if (ts.isPropertyAccessExpression(node)) return declarationOfRoot(node.expression)
+  return ts.isIdentifier(node) ? declarationOf(node) : undefined
 }
 
 /** What a declaration stands for. A function is worth what it gives back. */
@@ -90,6 +111,14 @@ function isMoment(node: ts.Node, known: Known): boolean {
   return ts.forEachChild(node, (child) => (isMoment(child, known) ? true : undefined)) ?? false
 }
 
+/** The names that a declaration makes, each with where it stands. */
+function boundBy(declaration: ts.VariableDeclaration | ts.BindingElement): (typeof declaration)[] {
+  if (ts.isIdentifier(declaration.name)) return [declaration]
+  return declaration.name.elements.flatMap((element) =>
+    ts.isBindingElement(element) ? boundBy(element) : [],
+  )
+}
+
 /** The nearest declaration of a name, upwards. */
 function declarationOf(name: ts.Identifier): ts.Node | undefined {
   for (let scope: ts.Node = name.parent; scope !== undefined; scope = scope.parent) {
@@ -100,7 +129,9 @@ function declarationOf(name: ts.Identifier): ts.Node | undefined {
     if (!ts.isBlock(scope) && !ts.isSourceFile(scope)) continue
     for (const statement of scope.statements) {
       const declared = ts.isVariableStatement(statement)
-        ? statement.declarationList.declarations.find((one) => one.name.getText() === name.text)
+        ? statement.declarationList.declarations
+            .flatMap(boundBy)
+            .find((one) => one.name.getText() === name.text)
         : undefined
       if (declared !== undefined) return declared
       if (ts.isFunctionDeclaration(statement) && statement.name?.text === name.text) return statement
@@ -118,15 +149,32 @@ function judgesSpan(call: ts.CallExpression, known: Known): boolean {
       call.expression.getText() === 'expect' &&
       first !== undefined &&
       ts.isBinaryExpression(first) &&
-      [ts.SyntaxKind.LessThanToken, ts.SyntaxKind.LessThanEqualsToken].includes(first.operatorToken.kind) &&
-      containsSpan(first.left, known)
+      compares.has(first.operatorToken.kind) &&
+      (containsSpan(first.left, known) || containsSpan(first.right, known))
     )
   }
   const judged = expected(call)
   if (judged === undefined) return false
-  if (upperBounds.has(matcher)) return containsSpan(judged, known)
+  const bounds = isDenied(call) ? lowerBounds : upperBounds
+  if (matcher === 'toBeCloseTo' || bounds.has(matcher)) return containsSpan(judged, known)
   const [bound] = call.arguments
   return lowerBounds.has(matcher) && bound !== undefined && containsSpan(bound, known)
+}
+
+const compares = new Set([
+  ts.SyntaxKind.LessThanToken,
+  ts.SyntaxKind.LessThanEqualsToken,
+  ts.SyntaxKind.GreaterThanToken,
+  ts.SyntaxKind.GreaterThanEqualsToken,
+])
+
+/** `expect(span).not.toBeGreaterThan(…)`. */
+function isDenied({ expression }: ts.CallExpression): boolean {
+  return (
+    ts.isPropertyAccessExpression(expression) &&
+    ts.isPropertyAccessExpression(expression.expression) &&
+    expression.expression.name.text === 'not'
+  )
 }
 
 /** What stands in `expect(…)` at the beginning of a chain. */

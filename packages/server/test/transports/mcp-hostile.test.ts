@@ -6,7 +6,6 @@ import { createDatabase, type House, openHouse } from '../support/house.ts'
 
 let house: House
 let key: string
-/** 20,000 for a long look: MCP_FUZZ=20000. */
 const tries = atSize(500, 100_000)
 const slowestMs = 10_000
 
