@@ -127,7 +127,7 @@ test('a test that waits for ever is ended at its limit and named', async () => {
 
 test('a test that never gives the thread back is ended when it is silent, and named', async () => {
   plant('turns', 'for (;;);')
-  const { isGreen, said } = await gate({ budgets: { ...budgets, silentMs: 30_000 } })
+  const { isGreen, said } = await gate({ budgets: { ...budgets, silentMs: 20_000 } })
   expect(said).toMatch(/^RED {2}hung, and ended: .*turns\.test\.ts > turns$/m)
   expect(isGreen).toBe(false)
 })

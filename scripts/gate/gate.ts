@@ -112,7 +112,7 @@ export async function runGate(options: GateOptions): Promise<boolean> {
 /** What was told to end a moment ago may still be at it. */
 async function leftAlive(folder: string): Promise<Living[]> {
   let left = processesOf(folder)
-  for (let looks = 0; left.length > 0 && looks < 20; looks++) {
+  for (let looks = 0; left.length > 0 && looks < 6; looks++) {
     await pause(500)
     left = processesOf(folder)
   }

