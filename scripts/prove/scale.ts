@@ -42,7 +42,7 @@ export const scale: readonly Proof[] = [
     size: '100,000 skills in the marketplace, 10,000 in a library',
     minutes: 3,
     needs: ['quiet'],
-    run: { files: ['packages/server/test/library/catalog-scale.proof.ts'] },
+    run: { files: server('library/catalog-scale') },
   },
   {
     name: 'compose',

@@ -121,7 +121,7 @@ export const tests: readonly Proof[] = [
     size: '50 kills in installs, 100 canceled trees, 12 places of a chat 20 times',
     minutes: 25,
     needs: ['root'],
-    run: { files: system('skill-crashes', 'execution-cancel', 'thread-crashes.proof') },
+    run: { files: system('skill-crashes', 'execution-cancel', 'thread-crashes') },
   },
   {
     name: 'faults',
@@ -228,7 +228,7 @@ export const tests: readonly Proof[] = [
     run: {
       files: [
         ...system('agent-steps', 'model-protocols', 'readme', 'workflow-corpus'),
-        'packages/cli/test/examples.proof.ts',
+        'packages/cli/test/examples.test.ts',
       ],
     },
   },

@@ -16,6 +16,8 @@ import { crashPoints } from './planted-mistakes.ts'
  */
 export interface CrashOptions {
   readonly tries: number
+  /** Of the places, which; all of them when left out. */
+  readonly points?: readonly string[]
 }
 
 interface Try {
@@ -27,7 +29,7 @@ interface Try {
 
 const withinMs = 60_000
 
-export async function runThreadCrashes({ tries }: CrashOptions) {
+export async function runThreadCrashes({ tries, points = crashPoints }: CrashOptions) {
   const folder = mkdtempSync(join(tmpdir(), 'guildhall-crashes-'))
   const [crashFile, countFile] = [join(folder, 'crash'), join(folder, 'calls')]
   writeFileSync(countFile, '')
@@ -60,7 +62,7 @@ export async function runThreadCrashes({ tries }: CrashOptions) {
     const violations: string[] = []
     let crashes = 0
     for (let turn = 0; turn < tries; turn++) {
-      for (const [index, point] of crashPoints.entries()) {
+      for (const [index, point] of points.entries()) {
         const tried = { point, skips: turn % 3, threadId: `crash-${turn}-${index}` }
         writeFileSync(crashFile, `${point}|${tried.skips}`)
         await converse(app, person, pool, tried)
@@ -72,7 +74,7 @@ export async function runThreadCrashes({ tries }: CrashOptions) {
     }
     const billing = await app.call('GET', '/api/v1/billing', { token })
     if (billing.body.reserved !== 0) violations.push(`${billing.body.reserved} Ds are still reserved`)
-    return { violations, crashes, points: crashPoints.length }
+    return { violations, crashes, points: points.length }
   } finally {
     await pool.end()
     await stack.stop()

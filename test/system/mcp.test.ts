@@ -16,9 +16,9 @@ let own: SpawnedStack | undefined
 let app: Caller
 
 /** Through a rolling restart. */
-const calls = atSize(200, 10_000)
-const clients = atSize(10, 50)
-const streams = atSize(10, 50)
+const calls = atSize(40, 10_000)
+const clients = atSize(4, 50)
+const streams = atSize(4, 50)
 const processes = 3
 
 beforeAll(async () => {
@@ -250,62 +250,54 @@ async function startLong(client: AnyClient, seconds: number) {
 }
 
 /** Of processes that are given the time to say that they stop. */
-test.runIf(isProof)(
-  `of ${calls} calls of ${clients} clients through a rolling restart none is lost`,
-  {
-    timeout: 60_000 + calls * 60,
-  },
-  async () => {
-    const { secret } = await app.newKey(await newRunner(app))
-    const starter = await connect('v1', secret)
-    const followed = await startLong(starter, 300)
-    let answered = 0
-    const work = async (index: number) => {
-      const client = await connect(index % 2 === 0 ? 'v1' : 'v2', secret)
-      for (let call = 0; call < calls / clients; call++) {
-        const isLong = call % 4 === 0
-        const result = await (isLong
-          ? client.call('get_execution', { ...followed, wait_seconds: 1 })
-          : client.call('whoami'))
-        expect(result.isError, JSON.stringify(result)).toBeFalsy()
-        answered++
-        await delay(100)
-      }
-      await client.close()
+test(`of ${calls} calls of ${clients} clients through a rolling restart none is lost`, {
+  timeout: 60_000 + calls * 60,
+}, async () => {
+  const { secret } = await app.newKey(await newRunner(app))
+  const starter = await connect('v1', secret)
+  const followed = await startLong(starter, 300)
+  let answered = 0
+  const work = async (index: number) => {
+    const client = await connect(index % 2 === 0 ? 'v1' : 'v2', secret)
+    for (let call = 0; call < calls / clients; call++) {
+      const isLong = call % 4 === 0
+      const result = await (isLong
+        ? client.call('get_execution', { ...followed, wait_seconds: 1 })
+        : client.call('whoami'))
+      expect(result.isError, JSON.stringify(result)).toBeFalsy()
+      answered++
+      await delay(100)
     }
-    await Promise.all([restartAll(), ...Array.from({ length: clients }, (_, index) => work(index))])
-    expect(answered).toBe(calls)
-    await starter.call('cancel_execution', followed)
-    await starter.close()
-  },
-)
+    await client.close()
+  }
+  await Promise.all([restartAll(), ...Array.from({ length: clients }, (_, index) => work(index))])
+  expect(answered).toBe(calls)
+  await starter.call('cancel_execution', followed)
+  await starter.close()
+})
 
-test.runIf(isProof)(
-  `of ${streams} streams through a rolling restart none is lost`,
-  { timeout: 180_000 },
-  async () => {
-    const { secret } = await app.newKey(await newRunner(app))
-    const starter = await connect('v1', secret)
-    const followed = await startLong(starter, 15)
-    let waits = 0
-    const follow = async (index: number): Promise<void> => {
-      const client = await connect(index % 2 === 0 ? 'v1' : 'v2', secret)
-      const told: number[] = []
-      const onprogress = ({ progress }: { progress: number }) => void told.push(progress)
-      // A process that stops says how far it is, and whoever is told that it is not over asks on.
-      for (let status: unknown = 'working'; status === 'working'; waits++) {
-        const result = await client.call('get_execution', { ...followed, wait_seconds: 50 }, { onprogress })
-        expect(result.isError, JSON.stringify(result)).toBeFalsy()
-        status = result.structuredContent?.['status']
-      }
-      expect(told.length).toBeGreaterThan(0)
-      await client.close()
+test(`of ${streams} streams through a rolling restart none is lost`, { timeout: 180_000 }, async () => {
+  const { secret } = await app.newKey(await newRunner(app))
+  const starter = await connect('v1', secret)
+  const followed = await startLong(starter, atSize(8, 15))
+  let waits = 0
+  const follow = async (index: number): Promise<void> => {
+    const client = await connect(index % 2 === 0 ? 'v1' : 'v2', secret)
+    const told: number[] = []
+    const onprogress = ({ progress }: { progress: number }) => void told.push(progress)
+    // A process that stops says how far it is, and whoever is told that it is not over asks on.
+    for (let status: unknown = 'working'; status === 'working'; waits++) {
+      const result = await client.call('get_execution', { ...followed, wait_seconds: 50 }, { onprogress })
+      expect(result.isError, JSON.stringify(result)).toBeFalsy()
+      status = result.structuredContent?.['status']
     }
-    await Promise.all([...Array.from({ length: streams }, (_, index) => follow(index)), restartAll()])
-    tell(`${streams} streams, ${waits} waits`)
-    await starter.close()
-  },
-)
+    expect(told.length).toBeGreaterThan(0)
+    await client.close()
+  }
+  await Promise.all([...Array.from({ length: streams }, (_, index) => follow(index)), restartAll()])
+  tell(`${streams} streams, ${waits} waits`)
+  await starter.close()
+})
 
 test('every answer has the headers of its window, also while the database is away', async () => {
   const { secret: key } = await app.newKey(await app.newPerson())

@@ -15,7 +15,8 @@ const both = ['--api', '2', '--workers', '2', '--limits', 'off']
 const shared: Readonly<Record<string, readonly string[]>> = {
   // Loops end early, for what the workflows' corpus expects of one that never would.
   '/calm': [...both, '--env', 'LOOP_ITERATIONS=50'],
-  '/rough': both,
+  // As a deployment does: a process that stops says so before it closes what is idle.
+  '/rough': [...both, '--env', 'STOP_GRACE_MS=1000'],
 }
 
 /** Each is started for the first file that asks for it: files with a stack of their own need not wait for any. */

@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from '
 import { dirname, join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { until } from '../../../test/support/processes.ts'
+import { isProof } from '../../../test/support/sizes.ts'
 import { newSkillArtifact, skillText } from '../../../test/support/skills.ts'
 import { definitionOf, runsOf } from '../../../test/support/workflows.ts'
 import { commands } from '../src/commands.ts'
@@ -25,7 +26,11 @@ const ofTopics = Object.values(topics).flatMap(({ text }) =>
     .filter((line) => /^ +guild [a-z]+ .*/.test(line) && !line.includes(' is the whole surface'))
     .map((line) => ({ name: nameIn(line.trim()), line: line.trim() })),
 )
-const examples = [...ofCommands, ...ofTopics]
+/** The gate plays some of them, and none that needs what another one has left. */
+const needsOthers = 'guild wf cancel run_7c2'
+const examples = [...ofCommands, ...ofTopics].filter(
+  ({ line }, nth) => isProof || (nth % 6 === 0 && line !== needsOthers),
+)
 
 function nameIn(line: string): string {
   const words = line.split(' ')
@@ -56,7 +61,7 @@ const otherwise: Readonly<Record<string, number>> = {
   // It waits for an answer, and has one by then.
   'guild wf launch pay-order -i customer=Ada -i items:=[1,2] --watch': 6,
   'guild wf launch pay-order -i customer=Ada --watch --json': 6,
-  'guild wf cancel run_7c2': 12,
+  [needsOthers]: 12,
 }
 
 beforeAll(async () => {
@@ -187,7 +192,7 @@ const ends = /^(logout|skills uninstall|wf uninstall|wf cancel|exec cancel|artif
 /** What starts something: a workspace has one place to run it in. */
 const starts = /^(run|exec|api|trace|chat|skills|wf)\b/
 
-test('every example does what its page says', async () => {
+test(`each of ${examples.length} examples does what its page says`, async () => {
   const played = new Map<string, Played>()
   const lane = async (some: typeof examples) => {
     for (const example of some) played.set(example.line, await play(example))

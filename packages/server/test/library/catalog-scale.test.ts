@@ -7,11 +7,14 @@ import * as library from '#library/skills/store.ts'
 import type { Db } from '#platform/database.ts'
 import type { Tables } from '#platform/tables.ts'
 import { expectWithin, tell } from '../../../../test/support/proof.ts'
+import { atSize } from '../../../../test/support/sizes.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 
-const catalogSize = 100_000
-const librarySize = 10_000
-const runs = 120
+const catalogSize = atSize(20_000, 100_000)
+const librarySize = atSize(4000, 10_000)
+/** What each of the other workspaces has. */
+const othersSize = atSize(400, 4000)
+const runs = atSize(2, 120)
 const mostRounds = 8
 const slowestMs = 20
 
@@ -67,8 +70,8 @@ async function fill(userId: string): Promise<void> {
        insert into workspaces (kind) select 'team' from generate_series(1, 20) returning id)
      insert into skills (workspace_id, slug, latest_version)
      select id, 'skill-' || i, 2 from (select $1::uuid as id union all select id from others) w,
-       generate_series(1, $2::int) i where id = $1 or i <= 4000`,
-    [workspaceId, librarySize],
+       generate_series(1, $2::int) i where id = $1 or i <= $3::int`,
+    [workspaceId, librarySize, othersSize],
   )
   await pool.query(
     `insert into skill_versions (workspace_id, skill_id, version_number, bundle_checksum, name, description, category,
@@ -85,19 +88,26 @@ const all = { category: undefined, limit: 50, offset: 0 }
 const one = { category: 'category-7', limit: 50, offset: 0 }
 const reads: [name: string, read: () => Promise<unknown>][] = [
   ['catalog page', () => catalog.listItems(db, all)],
-  ['catalog page, far', () => catalog.listItems(db, { ...all, offset: 99_900 })],
+  ['catalog page, far', () => catalog.listItems(db, { ...all, offset: catalogSize - 100 })],
   ['category page', () => catalog.listItems(db, one)],
-  ['category page, far', () => catalog.listItems(db, { ...one, offset: 4900 })],
-  ['catalog detail', () => catalog.findCatalogSkill(db, 'skill-77777')],
+  ['category page, far', () => catalog.listItems(db, { ...one, offset: catalogSize / 20 - 100 })],
+  ['catalog detail', () => catalog.findCatalogSkill(db, `skill-${Math.floor(catalogSize * 0.77)}`)],
   ['categories', () => catalog.listCategories(db)],
   ['search, a rare word', () => catalog.listFound(db, { ...all, q: 'word777' })],
   ['search, a rare and a common word', () => catalog.listFound(db, { ...all, q: 'topic5 word1' })],
   ['search, a rare word in a category', () => catalog.listFound(db, { ...one, q: 'word7' })],
   ['library page', () => library.listSkills(db, workspaceId, { limit: 50, offset: 0 })],
-  ['library page, far', () => library.listSkills(db, workspaceId, { limit: 50, offset: 9900 })],
+  ['library page, far', () => library.listSkills(db, workspaceId, { limit: 50, offset: librarySize - 100 })],
   ['library count', () => library.countSkills(db, workspaceId)],
-  ['library detail', () => library.findSkill(db, workspaceId, 'skill-7777')],
-  ['versions', () => library.listVersions(db, workspaceId, 'skill-7777', { below: 1_000_000, limit: 100 })],
+  ['library detail', () => library.findSkill(db, workspaceId, `skill-${Math.floor(librarySize * 0.77)}`)],
+  [
+    'versions',
+    () =>
+      library.listVersions(db, workspaceId, `skill-${Math.floor(librarySize * 0.77)}`, {
+        below: 1_000_000,
+        limit: 100,
+      }),
+  ],
 ]
 
 /** Of words that most texts have, PostgreSQL rightly reads rows until it has enough to rank. */
