@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { budgets } from './gate/budgets.ts'
@@ -26,11 +27,31 @@ for (const [step, folder, script] of [
   if (wanted.includes(step) && !existsSync(`${folder}/node_modules`))
     fail(`${step} needs what "npm run ${script}" installs.`)
 
+const git = (...args: string[]) =>
+  execFileSync('git', ['-c', 'safe.directory=*', ...args], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+const testFile = /\.(test|spec)\.[cm]?[jt]sx?$/
+/** What ships as an example is run by nobody here. */
+const example = /^catalog\/[^/]+\/assets\//
+const everyTest = git('ls-files', '--cached', '--others', '--exclude-standard').filter(
+  (file) => testFile.test(file) && !example.test(file) && existsSync(file),
+)
+const changes = () => (git('status', '--porcelain').join('') === '' ? '' : ' with changes')
+const judged = () =>
+  `${git('rev-parse', '--short', 'HEAD')}${changes()}, ${values.only ? `only ${values.only}` : 'all steps'}`
+console.log(`judging ${judged()}`)
+// Whatever was bundled before, these are the sources now.
+const bundles = process.env['GUILDHALL_BUNDLES']
+if (bundles) execFileSync('node', ['scripts/bundle.ts', bundles], { stdio: 'inherit' })
+
 const interrupted = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupted.abort())
 const passed = await runGate({
   plan: plan.map((lanes) => lanes.map((steps) => steps.filter(({ name }) => wanted.includes(name)))),
   deadlineMs,
+  subject: judged,
+  expected: values.only === undefined ? everyTest : [],
   interrupted: interrupted.signal,
   mostSecondChances: 5,
   looksAtInvariants,

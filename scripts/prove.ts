@@ -64,7 +64,14 @@ async function proveAll(some: readonly Proof[]): Promise<void> {
       console.log(`${label}: not run, because it needs ${missing.join(' and ')}`)
       continue
     }
-    const outcome = await prove(proof, folder, label)
+    const outcome = await prove(proof, folder, label).catch((error) => {
+      console.log(`${label}: could not be run: ${error.message}`)
+      return 'failed' as const
+    })
+    if (outcome === 'failed') {
+      failed.push(proof.name)
+      continue
+    }
     if (!outcome) {
       console.log(`${label}: interrupted, so nothing is kept of it`)
       process.exit(130)
@@ -97,12 +104,13 @@ async function prove(proof: Proof, folder: string, label: string): Promise<Outco
   const { passed, figures, isInterrupted } = await runProof(proof, log, join(folder, `${proof.name}.seen`))
   clearInterval(beat)
   if (isInterrupted) return undefined
+  const isSame = commit() === of
   const now = readTicks()
   const taken = (100 * (now.taken - before.taken)) / Math.max(1, now.all - before.all)
   const quiet = disturbs ? 'not quiet' : 'quiet'
   return {
     passed,
-    commit: of,
+    commit: isSame ? of : `${of}, changed while it ran`,
     date: new Date().toISOString().slice(0, 10),
     minutes: elapsed(),
     machine: `${quiet} before, load ${load.toFixed(1)}, ${taken.toFixed(0)} % taken by others`,

@@ -53,6 +53,27 @@ const planted = (): Step => ({
   reports: true,
 })
 
+/** A reporting step that says what it is told to, and how it ends. */
+const says = (lines: readonly object[], end = 'exit 0'): Step => ({
+  name: 'says',
+  command: 'sh',
+  args: [
+    '-c',
+    `printf %s "$0" > "$GATE_REPORT"; ${end}`,
+    lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
+  ],
+  reports: true,
+})
+const ended = (file: string, ok = true) => ({
+  kind: 'ended',
+  file,
+  ok,
+  passed: ok ? ['a'] : [],
+  failures: [],
+  slowTests: [],
+  ms: 1,
+})
+
 async function gate(options: Partial<GateOptions> = {}): Promise<{ isGreen: boolean; said: string }> {
   const lines: string[] = []
   const isGreen = await runGate({
@@ -61,6 +82,8 @@ async function gate(options: Partial<GateOptions> = {}): Promise<{ isGreen: bool
     mostSecondChances: 5,
     looksAtInvariants: () => false,
     budgets,
+    subject: () => 'what was planted',
+    expected: [],
     say: (line) => lines.push(line),
     ...options,
   })
@@ -141,21 +164,9 @@ test('at the deadline it is red and says what was not run', async () => {
     { kind: 'tested', file: 'long.test.ts', test: 'first' },
     { kind: 'testing', file: 'long.test.ts', test: 'second' },
   ]
-  const lines = said.map((line) => `${JSON.stringify(line)}\n`).join('')
-  const says = {
-    command: 'sh',
-    args: ['-c', `printf %s "$0" > "$GATE_REPORT"; sleep 60`, lines],
-    reports: true,
-  }
+  const long = { ...says(said, 'sleep 60'), name: 'long' }
   const { isGreen, said: heard } = await gate({
-    plan: [
-      [
-        [
-          { name: 'long', ...says },
-          { name: 'later', ...says },
-        ],
-      ],
-    ],
+    plan: [[[long, { ...long, name: 'later' }]]],
     deadlineMs: 3_000,
   })
   expect(heard).toContain('RED  cut off: long.test.ts > second')
@@ -204,12 +215,104 @@ export default () => () => {
   expect(isGreen).toBe(false)
 })
 
-test('a process left alive is named, ended and red', async () => {
-  plant('leaves', "spawn('sleep', ['3030'], { detached: true, stdio: 'ignore' }).unref()")
+test('a step that hangs after its tests is red, although a file failed and passed alone', async () => {
+  const mark = JSON.stringify(join(folder, 'set-up.was-run'))
+  writeFileSync(
+    join(folder, 'set-up.mjs'),
+    `import { existsSync, writeFileSync } from 'node:fs'
+export default () => async () => {
+  const before = existsSync(${mark})
+  writeFileSync(${mark}, '')
+  if (!before) for (;;);
+}`,
+  )
+  configure(2_000, [join(folder, 'set-up.mjs')])
+  plant('shaky', failsOnce('shaky'))
+  const { isGreen, said } = await gate({ budgets: { ...budgets, silentMs: 12_000 } })
+  expect(said).toMatch(/^second chance: .*shaky/m)
+  expect(said).toMatch(/^RED {2}planted did not end by itself:/m)
+  expect(isGreen).toBe(false)
+})
+
+test.each([
+  ['nothing at all', [], 'says has run no file'],
+  ['all but its last words', [ended('a.test.ts')], 'says has not told all that it did'],
+  [
+    'of fewer files than there were',
+    [ended('a.test.ts'), { kind: 'over', files: 2, failed: 1 }],
+    'says has not told all that it did',
+  ],
+  [
+    'of a file without a test',
+    [
+      { ...ended('a.test.ts'), passed: [] },
+      { kind: 'over', files: 1, failed: 0 },
+    ],
+    'no test of it was run: a.test.ts',
+  ],
+])('a step that passes and tells %s is red', async (_what, lines, reason) => {
+  const { isGreen, said } = await gate({ plan: [[[says(lines)]]] })
+  expect(said).toContain(`RED  ${reason}`)
+  expect(isGreen).toBe(false)
+})
+
+test('a test file that no step has run is red', async () => {
+  plant('right', '')
+  const { isGreen, said } = await gate({ expected: ['somewhere/else.test.ts'] })
+  expect(said).toContain('RED  no step has run it: somewhere/else.test.ts')
+  expect(isGreen).toBe(false)
+})
+
+test('a counterexample is not drawn again, nor a test dodged, and each is named', async () => {
+  plant(
+    'drawn',
+    `${failsOnce('drawn').replace('expect(before)', "if (!before) throw new Error('Property failed after 63 tests'); expect(before)")}`,
+  )
+  const dodges = {
+    promised: "test.todo('promised')",
+    inverted: "test.fails('inverted', () => { throw new Error('x') })",
+    leaving: "test('leaving', (context) => context.skip())",
+    retried: `let tries = 0; test('retried', { retry: 3 }, () => expect(++tries).toBe(2))`,
+  }
+  for (const [name, source] of Object.entries(dodges))
+    writeFileSync(
+      join(folder, `${name}.test.ts`),
+      `import { expect, test } from 'vitest'\n${source}\ntest('beside', () => {})`,
+    )
   const { isGreen, said } = await gate()
-  const pid = /^RED {2}left alive: (\d+) sleep 3030$/m.exec(said)?.[1]
-  expect(pid).toBeDefined()
-  await expect.poll(() => readdirSync('/proc').includes(pid ?? '')).toBe(false)
+  for (const name of ['drawn', ...Object.keys(dodges)])
+    expect(said).toMatch(new RegExp(`^RED {2}no second chance: .*${name}\\.test\\.ts > ${name}$`, 'm'))
+  expect(said).not.toContain('again-1')
+  expect(isGreen).toBe(false)
+})
+
+test('what failed has to be among what passes alone', async () => {
+  const mark = JSON.stringify(join(folder, 'gone.was-run'))
+  writeFileSync(
+    join(folder, 'gone.test.ts'),
+    `import { existsSync, writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+const before = existsSync(${mark}); writeFileSync(${mark}, '')
+test('beside', () => {})
+if (!before) test('gone', () => expect(1).toBe(2))`,
+  )
+  const { isGreen, said } = await gate()
+  expect(said).toMatch(/^RED {2}failed, and was not run again: .*gone\.test\.ts > gone$/m)
+  expect(isGreen).toBe(false)
+})
+
+test('a process left alive is named, ended and red', async () => {
+  plant(
+    'leaves',
+    `spawn('sleep', ['3030'], { detached: true, stdio: 'ignore' }).unref()
+    spawn('sleep', ['3031'], { detached: true, stdio: 'ignore', env: {}, cwd: process.env.TMPDIR }).unref()`,
+  )
+  const { isGreen, said } = await gate()
+  for (const left of [/^RED {2}left alive: (\d+) sleep 3030$/m, /^RED {2}left alive: (\d+) sleep 3031$/m]) {
+    const pid = left.exec(said)?.[1]
+    expect(pid).toBeDefined()
+    await expect.poll(() => readdirSync('/proc').includes(pid ?? '')).toBe(false)
+  }
   expect(isGreen).toBe(false)
 })
 

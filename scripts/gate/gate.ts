@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { budgets } from './budgets.ts'
 import { endProcess, type Living, machineSince, processesOf, readTicks } from './machine.ts'
 import type { Plan } from './plan.ts'
+import { theFile } from './results.ts'
 import { type Ended, Steps } from './run-step.ts'
 import { type Failed, indent, judge } from './verdict.ts'
 
@@ -16,6 +17,10 @@ export interface GateOptions {
   readonly looksAtInvariants: (file: string) => boolean
   readonly budgets: typeof budgets
   readonly say: (line: string) => void
+  /** What is judged, in words. */
+  readonly subject: () => string
+  /** Every test file that there is. One that no step has run is missed by nobody else. */
+  readonly expected: readonly string[]
   /** Somebody wants it to end now. */
   readonly interrupted?: AbortSignal
 }
@@ -56,29 +61,42 @@ export async function runGate(options: GateOptions): Promise<boolean> {
   const runAgain = async ({ step, file, failures, machine }: Failed, label: string): Promise<string[]> => {
     if (over !== undefined) return [`failed, with no time to run it again: ${file}`]
     const again = await run(step, label, [file])
-    if (again.code !== 0 || again.files.every(({ passed }) => passed === 0)) {
+    if (again.code !== 0) {
       const whys = again.files.flatMap((result) => result.failures)
       return [
         [`failed twice: ${file}`, ...whys.map(({ test, why }) => `  ${test}\n${indent(why)}`)].join('\n'),
       ]
     }
+    const passed = new Set(again.files.flatMap((result) => result.passed))
+    const missing = failures.map(({ test }) => test).filter((test) => test !== theFile && !passed.has(test))
+    if (passed.size === 0 || missing.length > 0)
+      return [`failed, and was not run again: ${file}${missing.map((test) => ` > ${test}`).join(',')}`]
     say(`second chance: ${file} passed alone (${again.machine})`)
     say(`    had failed (${machine}): ${failures.map(({ test }) => test).join('; ')}`)
     return []
   }
 
-  for (const lanes of plan) {
-    await Promise.all(
-      lanes.map(async (lane) => {
-        for (const step of lane) {
-          if (over !== undefined) reasons.push(`not run: all of ${step.name}`)
-          else done.push(await run(step, step.name))
-        }
-      }),
-    )
+  const runPlan = async () => {
+    for (const lanes of plan) {
+      await Promise.all(
+        lanes.map(async (lane) => {
+          for (const step of lane) {
+            if (over !== undefined) reasons.push(`not run: all of ${step.name}`)
+            else done.push(await run(step, step.name))
+          }
+        }),
+      )
+    }
   }
+  // Nothing that was begun goes on without the gate.
+  await runPlan().catch((error) => {
+    steps.end('SIGKILL')
+    reasons.push(`the gate itself failed: ${error.stack}`)
+  })
 
   const files = done.flatMap((ended) => ended.files)
+  const wasRun = new Set(files.map(({ file }) => file))
+  for (const file of options.expected) if (!wasRun.has(file)) reasons.push(`no step has run it: ${file}`)
   for (const { file, failures } of files)
     for (const { test, why } of failures) say(`failed once: ${file} > ${test}\n${indent(why)}`)
   const verdict = judge(done, { ...options, fileCpuMs: budgets.fileCpuMs })
@@ -99,12 +117,13 @@ export async function runGate(options: GateOptions): Promise<boolean> {
   }
 
   sayWhatWasSlow(files, budgets, say)
-  const passed = files.reduce((sum, file) => sum + file.passed, 0) + savedTests
+  const passed = files.reduce((sum, file) => sum + file.passed.length, 0) + savedTests
   if (passed === 0) reasons.push('no test was run')
   for (const reason of reasons) say(`RED  ${reason}`)
   say(`${clock()} min of ${minutes(budgets.gateMs)}, ${machineSince(ticks)}`)
   if (reasons.length > 0) say(`logs in ${folder}`)
   else await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+  say(`of ${options.subject()}`)
   say(`${passed} passed, ${reasons.length} failed`)
   return reasons.length === 0
 }
@@ -138,7 +157,7 @@ function tell({ step, code, isHung, ms, files }: Ended): string {
   const outcome = `${code === 0 ? 'green' : isHung ? 'HUNG' : 'RED'} in ${minutes(ms)}`
   if (!step.reports) return outcome
   const red = files.filter(({ ok }) => !ok).map(({ file }) => file)
-  const passed = files.reduce((sum, file) => sum + file.passed, 0)
+  const passed = files.reduce((sum, file) => sum + file.passed.length, 0)
   return `${outcome}, ${files.length} files, ${passed} tests passed${red.length > 0 ? `; failed: ${red.join(', ')}` : ''}`
 }
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /** Hundredths of a second of all cores since the machine started. */
 export interface Ticks {
@@ -29,14 +29,20 @@ export interface Living {
   readonly words: string
 }
 
-/** Processes that were started with a folder in their environment or arguments, whoever their parent is by now. */
+/**
+ * Processes that have to do with a folder, whoever their parent is by now: it is in their environment or arguments, or
+ * they are in it, or have a file of it open. Some servers write over the first two.
+ */
 export function processesOf(folder: string): Living[] {
   return readdirSync('/proc')
     .map(Number)
     .filter((pid) => pid > 0 && pid !== process.pid)
     .flatMap((pid) => {
       const words = read(`/proc/${pid}/cmdline`)
-      const isOf = words.includes(folder) || read(`/proc/${pid}/environ`).includes(folder)
+      const isOf =
+        words.includes(folder) ||
+        read(`/proc/${pid}/environ`).includes(folder) ||
+        linksOf(pid).some((target) => target.startsWith(`${folder}/`) || target === folder)
       return isOf && !isZombie(pid) ? [{ pid, words: words.replaceAll('\0', ' ').trim().slice(0, 160) }] : []
     })
 }
@@ -50,6 +56,15 @@ export function endProcess(pid: number): void {
 }
 
 const isZombie = (pid: number) => /\) [ZX] /.test(read(`/proc/${pid}/stat`))
+
+function linksOf(pid: number): string[] {
+  try {
+    const open = readdirSync(`/proc/${pid}/fd`).map((name) => `/proc/${pid}/fd/${name}`)
+    return [`/proc/${pid}/cwd`, ...open].map((link) => readlinkSync(link))
+  } catch {
+    return [] // It has ended meanwhile, or is another's.
+  }
+}
 
 function read(file: string): string {
   try {

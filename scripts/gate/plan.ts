@@ -20,7 +20,11 @@ const script = (name: string): Step => ({
 const project = (name: string): Step => ({
   name,
   command: 'vitest',
-  args: ['run', '--project', name, '--reporter=default', '--reporter=./scripts/gate/reporter.ts'],
+  args: [
+    ...['run', '--project', name, '--reporter=default', '--reporter=./scripts/gate/reporter.ts'],
+    // A test is run once, none instead of others, and what it expects is in the repository.
+    ...['--retry=0', '--allowOnly=false', '--update=none'],
+  ],
   reports: true,
 })
 

@@ -1,9 +1,9 @@
 import { appendFileSync } from 'node:fs'
 import { relative } from 'node:path'
-import type { Reporter, TestModule, TestSpecification } from 'vitest/node'
+import type { Reporter, TestCase, TestModule, TestSpecification } from 'vitest/node'
 import { budgets } from './budgets.ts'
-import { isOfPatience } from './failures.ts'
-import type { Failure, Line } from './results.ts'
+import { isCounterexample, isOfPatience } from './failures.ts'
+import { type Failure, type Line, theFile } from './results.ts'
 
 interface Thrown {
   readonly message: string
@@ -13,6 +13,9 @@ interface Thrown {
 
 /** Tells the gate what became of each file as soon as it ended, so that a run that is cut off has told what it did. */
 export default class GateReporter implements Reporter {
+  #files = 0
+  #failed = 0
+
   onTestRunStart(specifications: readonly TestSpecification[]): void {
     say({ kind: 'planned', files: specifications.map(({ moduleId }) => nameOf(moduleId)) })
   }
@@ -23,21 +26,27 @@ export default class GateReporter implements Reporter {
 
   onTestModuleEnd(module: TestModule): void {
     const tests = [...module.children.allTests()]
-    const failures = tests
-      .filter((test) => test.result().state === 'failed')
-      .map((test) => failureOf(test.fullName, test.result().errors ?? []))
+    const failures = tests.flatMap((test) => {
+      const dodged = dodgeOf(test)
+      if (dodged !== undefined) return [{ test: test.fullName, why: dodged, isLate: false, isFinal: true }]
+      const { state, errors = [] } = test.result()
+      return state === 'failed' ? [failureOf(test.fullName, errors)] : []
+    })
     const ofFile = [
       ...module.errors(),
       ...[...module.children.allSuites()].flatMap((suite) => suite.errors()),
     ]
-    if (ofFile.length > 0) failures.push(failureOf('(the file itself)', ofFile))
+    if (ofFile.length > 0) failures.push(failureOf(theFile, ofFile))
+    const ok = module.ok() && failures.length === 0
+    this.#files++
+    if (!ok) this.#failed++
     const { collectDuration, setupDuration, duration } = module.diagnostic()
     say({
       kind: 'ended',
       file: nameOf(module.moduleId),
       ms: collectDuration + setupDuration + duration,
-      passed: tests.filter((test) => test.result().state === 'passed').length,
-      ok: module.ok(),
+      passed: tests.filter((test) => test.result().state === 'passed').map(({ fullName }) => fullName),
+      ok,
       failures,
       slowTests: tests
         .map((test) => ({ test: test.fullName, ms: test.diagnostic()?.duration ?? 0 }))
@@ -47,7 +56,17 @@ export default class GateReporter implements Reporter {
 
   onTestRunEnd(_modules: readonly TestModule[], unhandled: readonly Thrown[]): void {
     if (unhandled.length > 0) say({ kind: 'unhandled', why: wordsOf(unhandled) })
+    say({ kind: 'over', files: this.#files, failed: this.#failed })
   }
+}
+
+/** How a test comes to be no test, if it does. What is left to proofs is skipped by name, and looked at in the sources. */
+function dodgeOf(test: TestCase): string | undefined {
+  if (test.options.mode === 'todo') return 'it is only promised'
+  if (test.options.fails) return 'it is expected to fail'
+  if (test.result().state === 'skipped' && test.options.mode === 'run') return 'it left itself out'
+  if ((test.diagnostic()?.retryCount ?? 0) > 0) return 'it was tried until it passed'
+  return undefined
 }
 
 function say(line: Line): void {
@@ -59,7 +78,9 @@ function say(line: Line): void {
 const nameOf = (moduleId: string) => relative(process.cwd(), moduleId)
 
 function failureOf(test: string, errors: readonly Thrown[]): Failure {
-  return { test, why: wordsOf(errors), isLate: errors.length > 0 && errors.every(isOfPatience) }
+  const why = wordsOf(errors)
+  const isLate = errors.length > 0 && errors.every(isOfPatience)
+  return { test, why, isLate, isFinal: isCounterexample(why) }
 }
 
 function wordsOf(errors: readonly Thrown[]): string {

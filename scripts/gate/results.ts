@@ -5,12 +5,18 @@ export interface Failure {
   readonly why: string
   /** Nothing was wrong but that something had not come yet: a time-out, a service that is away. */
   readonly isLate: boolean
+  /** What was seen once must not be drawn again: a counterexample, a test that was tried until it passed or not at all. */
+  readonly isFinal: boolean
 }
+
+/** Where an error belongs to no test of the file. */
+export const theFile = '(the file itself)'
 
 export interface FileResult {
   readonly file: string
   readonly ms: number
-  readonly passed: number
+  /** By name. */
+  readonly passed: readonly string[]
   readonly ok: boolean
   readonly failures: readonly Failure[]
   readonly slowTests: readonly { readonly test: string; readonly ms: number }[]
@@ -25,6 +31,7 @@ export type Line =
   | ({ readonly kind: 'ended' } & FileResult)
   | { readonly kind: 'cpu'; readonly file: string; readonly cpuMs: number }
   | { readonly kind: 'unhandled'; readonly why: string }
+  | { readonly kind: 'over'; readonly files: number; readonly failed: number }
 
 export interface Results {
   readonly files: readonly (FileResult & { readonly cpuMs: number })[]
@@ -34,6 +41,8 @@ export interface Results {
   readonly notRun: readonly string[]
   /** Errors that belong to no test. */
   readonly unhandled: readonly string[]
+  /** Whether all that the reporter said is there, to its last line. */
+  readonly isWhole: boolean
 }
 
 /** The last line of a process that was killed may be half a line. */
@@ -72,5 +81,8 @@ export function readResults(report: string): Results {
       .flatMap((line) => line.files)
       .filter((file) => !begun.has(file) && !ended.has(file)),
     unhandled: of('unhandled').map(({ why }) => why),
+    isWhole: of('over').some(
+      (over) => over.files === files.length && over.failed === files.filter(({ ok }) => !ok).length,
+    ),
   }
 }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { closeSync, openSync, statSync } from 'node:fs'
+import { appendFileSync, closeSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { machineSince, readTicks } from './machine.ts'
 import type { Step } from './plan.ts'
@@ -38,25 +38,26 @@ export class Steps {
     const out = openSync(log, 'a')
     const from = performance.now()
     const ticks = readTicks()
-    const { PROOF: _, ...env } = process.env
     const child = spawn(step.command, [...step.args, ...files], {
       detached: true,
       stdio: ['ignore', out, out],
-      env: { ...env, TMPDIR: this.#folder, GATE_REPORT: report, NO_COLOR: '1' },
+      env: { ...withoutSwitches(process.env), TMPDIR: this.#folder, GATE_REPORT: report, NO_COLOR: '1' },
     })
     closeSync(out)
     const { pid } = child
     if (pid !== undefined) this.#underWay.set(pid, label)
     let isHung = false
-    const started = Date.now()
-    const watch = setInterval(
-      () => {
-        if (!step.reports || Date.now() - Math.max(started, changedAt(report)) < this.#silentMs) return
-        if (pid !== undefined) endGroup(pid, isHung ? 'SIGKILL' : 'SIGTERM')
-        isHung = true
-      },
-      Math.min(10_000, this.#silentMs / 4),
-    )
+    const lookEveryMs = Math.min(10_000, this.#silentMs / 4)
+    // Counted in looks: while the gate itself stands still, nobody is silent.
+    let [silentMs, heardAt] = [0, 0]
+    const watch = setInterval(() => {
+      const changed = changedAt(step.reports ? report : log)
+      silentMs = changed === heardAt ? silentMs + lookEveryMs : 0
+      heardAt = changed
+      if (silentMs < this.#silentMs) return
+      if (pid !== undefined) endGroup(pid, isHung ? 'SIGKILL' : 'SIGTERM')
+      isHung = true
+    }, lookEveryMs)
     return new Promise((resolve) => {
       const end = (code: number | null) => {
         clearInterval(watch)
@@ -64,14 +65,28 @@ export class Steps {
         const ms = performance.now() - from
         resolve({ step, label, code, isHung, ms, machine: machineSince(ticks), log, ...readResults(report) })
       }
-      child.once('error', () => end(null))
-      child.once('close', end)
+      child.once('error', (error) => {
+        appendFileSync(log, `${error.message}\n`)
+        end(null)
+      })
+      child.once('exit', (code) => {
+        // Workers of one that could not end them.
+        if (pid !== undefined && code === null) endGroup(pid, 'SIGKILL')
+        end(code)
+      })
     })
   }
 
   end(signal: NodeJS.Signals): void {
     for (const pid of this.#underWay.keys()) endGroup(pid, signal)
   }
+}
+
+/** What somebody's shell may hold that would have the tests look at something else, or at more. */
+const switches = /^(PROOF|PROOF_SEEN|CONFORMANCE_BASE_URL|MODELS|PLANTED|VITEST.*)$/
+
+function withoutSwitches(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !switches.test(name)))
 }
 
 function endGroup(pid: number, signal: NodeJS.Signals): void {

@@ -37,27 +37,41 @@ export function judge(done: readonly Ended[], rules: Rules): Verdict {
     reasons.push(`${failed.length} files failed, more than ${rules.mostSecondChances}: no second chance`)
     return { reasons: [...reasons, ...failed.map(({ file }) => `failed: ${file}`)], again: [] }
   }
-  const isFinal = ({ file, failures }: Failed) =>
-    rules.looksAtInvariants(file) && failures.some(({ isLate }) => !isLate)
-  for (const { file, failures } of failed.filter(isFinal))
-    for (const { test } of failures.filter(({ isLate }) => !isLate))
-      reasons.push(`an invariant, so no second chance: ${file} > ${test}`)
-  return { reasons, again: failed.filter((one) => !isFinal(one)) }
+  const finalOf = ({ file, failures }: Failed) =>
+    failures.filter(({ isLate, isFinal }) => isFinal || (!isLate && rules.looksAtInvariants(file)))
+  for (const one of failed)
+    for (const { test, isFinal, why } of finalOf(one))
+      reasons.push(
+        isFinal
+          ? `no second chance: ${one.file} > ${test}\n${indent(why)}`
+          : `an invariant, so no second chance: ${one.file} > ${test}`,
+      )
+  return { reasons, again: failed.filter((one) => finalOf(one).length === 0) }
 }
 
 function faultsOfStep(ended: Ended): string[] {
-  const { step, code, isHung, log, files, cutOff, notRun, unhandled } = ended
+  const { step, code, isHung, log, files, cutOff, notRun, unhandled, isWhole } = ended
+  // Ended by a signal, or by what vitest does not call a failed test.
+  const isCutShort = isHung || (code !== 0 && code !== 1)
   const namesNothing = files.every(({ ok }) => ok) && unhandled.length === 0 && cutOff.length === 0
   return [
     ...unhandled.map((why) => `${step.name}: an error that belongs to no test\n${indent(why)}`),
     ...cutOff.map((what) => `${isHung ? 'hung, and ended' : 'cut off'}: ${what}`),
     ...notRun.map((file) => `not run: ${file}`),
+    ...files
+      .filter(({ ok, passed }) => ok && passed.length === 0)
+      .map(({ file }) => `no test of it was run: ${file}`),
     ...(code !== 0 && !step.reports ? [`${step.name} failed:\n${indent(tailOf(log))}`] : []),
     // What goes wrong when the servers of a project are stopped comes after its tests.
-    ...(step.reports && tailOf(log).includes('error during close')
+    ...(step.reports && readFileSync(log, 'utf8').includes('error during close')
       ? [`${step.name} did not end in order:\n${indent(tailOf(log))}`]
       : []),
-    ...(code !== 0 && step.reports && namesNothing
+    ...(step.reports && isCutShort ? [`${step.name} did not end by itself:\n${indent(tailOf(log))}`] : []),
+    ...(step.reports && !isCutShort && !isWhole
+      ? [`${step.name} has not told all that it did:\n${indent(tailOf(log))}`]
+      : []),
+    ...(step.reports && files.length === 0 ? [`${step.name} has run no file`] : []),
+    ...(code === 1 && step.reports && namesNothing
       ? [`${step.name} ended with ${code} and names no file:\n${indent(tailOf(log))}`]
       : []),
   ]

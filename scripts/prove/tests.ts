@@ -38,7 +38,7 @@ export const tests: readonly Proof[] = [
     size: 'every kind of id in every field',
     minutes: 15,
     needs: [],
-    run: { files: server('house/isolation/foreign-fields') },
+    run: { files: server('house/isolation/foreign-fields', 'house/isolation/unnamed-fields') },
   },
   {
     name: 'sandbox',
