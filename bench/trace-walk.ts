@@ -53,22 +53,28 @@ const touchStatement = {
   text: 'update traces set last_activity_at = guild_now() where id = any($1)',
 }
 
-/** So many a second by the clock, whether or not the ones before have been stored. */
+/** Of the connections that there are, enough are left for the walk and for what is quick. */
+const mostSlow = 4
+
+/** So many a second by the clock, however long those that take a while take. */
 async function touch(
   database: Database,
   ids: readonly string[],
   state: { walking: boolean; touched: number },
 ) {
-  const under: Promise<unknown>[] = []
+  const slow = new Set<Promise<void>>()
   for (const began = performance.now(); state.walking; await delay(100)) {
     const due = Math.floor(((performance.now() - began) * perSecond) / 1000) - state.touched
     const some = Array.from({ length: due }, () => ids[Math.floor(Math.random() * ids.length)] ?? '')
     state.touched += some.length
-    const [first, ...others] = some
-    if (first !== undefined) under.push(touchSlowly(database, first))
-    for (const id of others) under.push(database.hot(touchStatement, [[id]]))
+    const slowly = slow.size < mostSlow ? some.splice(0, 1) : []
+    for (const id of slowly) {
+      const touching = touchSlowly(database, id).finally(() => slow.delete(touching))
+      slow.add(touching)
+    }
+    await Promise.all(some.map((id) => database.hot(touchStatement, [[id]])))
   }
-  await Promise.all(under)
+  await Promise.all(slow)
 }
 
 /** Its activity is of the moment when it began, and shows when it has ended. */

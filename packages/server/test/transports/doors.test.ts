@@ -5,6 +5,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import Fastify from 'fastify'
 import { afterEach, expect, test } from 'vitest'
+import { until } from '../../../../test/support/processes.ts'
 import { expectWithin } from '../../../../test/support/proof.ts'
 import { openDoors } from '../../src/transports/http/doors.ts'
 
@@ -20,13 +21,15 @@ afterEach(async () => {
 async function serve(port = 0) {
   const app = Fastify()
   app.get('/', async () => 'here')
+  let asked = 0
   app.get('/later', async () => {
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    asked++
+    await new Promise((resolve) => setTimeout(resolve, 1000))
     return 'late'
   })
   const close = await openDoors(app as never, { host, port, backlog })
   ends.push(close)
-  return { app, close, port: (app.server.address() as AddressInfo).port }
+  return { app, close, asked: () => asked, port: (app.server.address() as AddressInfo).port }
 }
 
 function read(port: number, path = '/', agent?: Agent): Promise<string> {
@@ -73,13 +76,13 @@ test('a second server at the same port is refused', async () => {
 })
 
 test('closing ends what is idle, lets finish what is under way, and takes nobody more', async () => {
-  const { close, port } = await serve()
+  const { close, asked, port } = await serve()
   const agent = new Agent({ keepAlive: true, maxSockets: 20 })
   await Promise.all(Array.from({ length: 20 }, () => read(port, '/', agent)))
   // Half of them would go on using their connections, which are not idle when the closing begins.
   const kept = new Agent({ keepAlive: true, maxSockets: 10 })
   const late = Array.from({ length: 20 }, (_, nth) => read(port, '/later', nth % 2 ? kept : undefined))
-  await new Promise((resolve) => setTimeout(resolve, 100))
+  await until(() => asked() === late.length, 10_000)
   ends.length = 0
   const began = performance.now()
   await close()
@@ -88,4 +91,15 @@ test('closing ends what is idle, lets finish what is under way, and takes nobody
   const [error] = await once(connect(port, host), 'error')
   expect(error).toMatchObject({ code: 'ECONNREFUSED' })
   for (const one of [agent, kept]) one.destroy()
+})
+
+test('closing does not wait for a connection on which nothing was ever said', async () => {
+  const { close, port } = await serve()
+  const silent = connect(port, host).resume()
+  await once(silent, 'connect')
+  expect(await read(port)).toBe('here')
+  ends.length = 0
+  const closed = once(silent, 'close')
+  await close()
+  await closed
 })
