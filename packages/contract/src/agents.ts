@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { Nullable, Success, Timestamp } from './shapes.ts'
 import { slugPattern } from './slug.ts'
+import { longTexts } from './weight.ts'
 
 export const reservedAgentSlugs = ['connect', 'request-permission', 'ask', 'me'] as const
 export const agentsPerWorkspace = 200
@@ -104,6 +105,7 @@ export const agentRoutes = defineRoutes({
     verb: 'create',
     scopes: ['workspace:files:write'],
     creates: true,
+    weight: longTexts,
     body: Type.Object({
       slug: Type.String({ pattern: slugPattern.source }),
       ...fields,
@@ -136,6 +138,7 @@ export const agentRoutes = defineRoutes({
     verb: 'update',
     scopes: ['workspace:files:write'],
     params: AgentParam,
+    weight: longTexts,
     body: Type.Object({ ...fields, primary: Type.Optional(Type.Boolean()) }),
     responses: { 200: Agent },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT'],

@@ -12,6 +12,7 @@ import {
   Timestamp,
   WorkspaceRef,
 } from './shapes.ts'
+import { openInput } from './weight.ts'
 
 /** What waits for a person, by what it is about. */
 export const ApprovalKind = Type.Enum([
@@ -204,6 +205,7 @@ export const approvalRoutes = defineRoutes({
     limits: ['rest'],
     params: IdParam,
     optionalBody: true,
+    weight: openInput,
     body: Type.Object({
       resumeData: Type.Optional(
         Type.Unsafe<unknown>({ description: 'What the step is told; { approved: true } when left out' }),

@@ -65,7 +65,7 @@ export const artifactRoutes = defineRoutes({
     limits: ['rest'],
     creates: true,
     uploads: true,
-    bodyLimitBytes: givenFilesBytes,
+    weight: { bytes: givenFilesBytes },
     body: Type.Object({
       type: ArtifactType,
       slug: Type.Optional(Slug),

@@ -3,6 +3,7 @@ import { Action, Wait } from './consent.ts'
 import { actionArgsLimits, askLifetimeSeconds } from './limits.ts'
 import { defineRoutes } from './route.ts'
 import { AnyFields, Success } from './shapes.ts'
+import { openArguments } from './weight.ts'
 
 export const AskChoice = Type.Object(
   {
@@ -40,6 +41,7 @@ export const askRoutes = defineRoutes({
     tag: 'agents',
     audience: 'key',
     limits: ['rest'],
+    weight: openArguments,
     body: Type.Object({
       question: Type.String({ minLength: 1, maxLength: 500, pattern: '\\S' }),
       action: Type.Optional(Action),

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox'
 import { actionArgsLimits, longPollMaxSeconds } from './limits.ts'
 import { defineRoutes } from './route.ts'
 import { DeviceAuth, Nullable, Success, Timestamp, UserCode, WorkspaceRef } from './shapes.ts'
+import { openArguments } from './weight.ts'
 
 export const GrantModeSchema = Type.Enum(['persistent', 'session', 'one_time'], { title: 'GrantMode' })
 const Scope = Type.String({ minLength: 1, maxLength: 120 })
@@ -219,6 +220,7 @@ export const consentRoutes = defineRoutes({
     audience: 'key',
     servesUnactivated: true,
     limits: ['rest'],
+    weight: openArguments,
     body: Type.Object({
       scope: Scope,
       // Any value: one that is not a mode means the default, as the specification wants it.

@@ -4,6 +4,7 @@ import { Execution, ExecutionState, ExecutionStatus } from './execution-records.
 import { defineRoutes } from './route.ts'
 import { anySkill } from './scopes.ts'
 import { AnyFields, Limit, Nullable, Offset, shownAs } from './shapes.ts'
+import { openInput } from './weight.ts'
 
 /** What an execution is given to work on, in bytes of UTF-8. */
 export const inputBytes = 102_400
@@ -73,7 +74,7 @@ export const executionRoutes = defineRoutes({
     limits: ['rest', 'skillRun'],
     creates: true,
     flatErrors,
-    bodyLimitBytes: startBodyBytes,
+    weight: { bytes: startBodyBytes },
     params: Type.Object({ slug: Type.String() }),
     body: Type.Object({
       input: Input,
@@ -126,7 +127,7 @@ export const executionRoutes = defineRoutes({
     namesAgent: true,
     limits: ['rest'],
     creates: true,
-    bodyLimitBytes: startBodyBytes,
+    weight: { bytes: startBodyBytes },
     body: Type.Object({
       skill_slug: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
       input: Type.Optional(Input),
@@ -233,6 +234,7 @@ export const executionRoutes = defineRoutes({
     limits: ['rest'],
     flatErrors: ['INSUFFICIENT_CREDITS', 'EXECUTION_RUNNING', 'EXECUTION_FAILED'],
     params: ExecutionParam,
+    weight: openInput,
     body: Type.Object({
       events: Type.Array(
         Type.Union([
@@ -292,7 +294,7 @@ export const executionRoutes = defineRoutes({
     creates: true,
     flatErrors: ['INSUFFICIENT_CREDITS', 'EXECUTION_RUNNING', 'EXECUTION_FAILED'],
     params: ExecutionParam,
-    bodyLimitBytes: startBodyBytes,
+    weight: { bytes: startBodyBytes },
     body: Type.Object({
       input: Input,
       maxCost: Type.Optional(MaxCost),

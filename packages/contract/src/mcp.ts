@@ -3,6 +3,7 @@ import type { Route } from './route.ts'
 import { slugPattern } from './slug.ts'
 import { messageBytes } from './thread-records.ts'
 import { appendLimits, turnTypes } from './traces.ts'
+import { openDefinition } from './weight.ts'
 
 /**
  * The door of the MCP transport. What is said behind it is another protocol's and described by its own messages, so it is
@@ -20,7 +21,8 @@ export const mcpDoor = {
   modes: ['basedmode'],
   door: true,
   limits: ['mcp'],
-  bodyLimitBytes: 1_048_576,
+  // Whatever a tool takes comes through here.
+  weight: openDefinition,
   responses: { 200: Type.Unknown() },
   errors: [],
 } as const satisfies Route

@@ -3,6 +3,7 @@ import { defineRoutes } from './route.ts'
 import { Nullable } from './shapes.ts'
 import { ChatUsage, ThreadStreamEvent } from './thread-events.ts'
 import { ChatRunId, ChatRunStatus, messageBytes, ThreadId } from './thread-records.ts'
+import { longTexts } from './weight.ts'
 
 const ResourceId = Type.String({ maxLength: 100, description: 'The workspace of the credential' })
 const Message = Type.String({ minLength: 1, maxLength: messageBytes })
@@ -40,6 +41,7 @@ export const messageRoutes = defineRoutes({
     creates: true,
     namesAgent: true,
     params: AgentParam,
+    weight: longTexts,
     body: Type.Object({ resourceId: ResourceId, threadId: ThreadId, message: Message, ...sending }),
     responses: {
       202: Type.Object({
@@ -107,6 +109,7 @@ export const threadStreamRoutes = defineRoutes({
     creates: true,
     namesAgent: true,
     params: AgentParam,
+    weight: longTexts,
     body: Type.Object({
       message: Message,
       threadId: Type.Optional(ThreadId),

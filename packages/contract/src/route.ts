@@ -1,6 +1,7 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import type { ErrorCode } from './errors.ts'
 import type { LimitName } from './limits.ts'
+import type { Weight } from './weight.ts'
 
 /**
  * Who may call a route:
@@ -77,8 +78,8 @@ export interface Route {
   readonly answersSecret?: true
   /** Takes multipart/form-data beside JSON; its text fields are the body, its files come apart. */
   readonly uploads?: true
-  /** Where the common limit of a body is too small. */
-  readonly bodyLimitBytes?: number
+  /** What its body may weigh, where the usual is too little; `weightOf` says what that is. */
+  readonly weight?: Partial<Weight>
   /** Where the interface gives a code another status here, beside its usual one. */
   readonly alsoStatus?: Readonly<Partial<Record<ErrorCode, number>>>
   /** Refusals that look like nothing else, by status; others of the same status are written as usual. */

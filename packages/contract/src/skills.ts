@@ -146,7 +146,7 @@ export const skillRoutes = defineRoutes({
     audience: 'credential',
     limits: ['rest'],
     uploads: true,
-    bodyLimitBytes: givenFilesBytes,
+    weight: { bytes: givenFilesBytes },
     body: Type.Object({ slug: Type.Optional(Slug), files: GivenFiles }),
     responses: { 200: ValidatedSkill },
     errors: ['INVALID_INPUT'],

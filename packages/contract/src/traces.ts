@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox'
 import { longPollMaxSeconds } from './limits.ts'
 import { defineRoutes } from './route.ts'
 import { AnyFields, IdParam, Limit, Nullable, RowNumber, Success, Timestamp } from './shapes.ts'
+import { openInput } from './weight.ts'
 
 /** One thing that was said, done or answered; what produces and what appends turns knows no other types. */
 export const turnTypes = [
@@ -183,6 +184,7 @@ export const traceRoutes = defineRoutes({
     creates: true,
     namesAgent: true,
     params: IdParam,
+    weight: openInput,
     body: Type.Object({
       events: Type.Array(
         Type.Object({

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { RunChangesEvent, RunSnapshot, RunStatus, RunStreamEvent, StepOutcome } from './run-events.ts'
 import { Limit, Nullable, Success, shownAs, Timestamp } from './shapes.ts'
+import { openInput } from './weight.ts'
 
 const RunParam = Type.Object({ runId: Type.String() })
 const Json = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true })
@@ -59,6 +60,7 @@ export const workflowRunRoutes = defineRoutes({
     namesAgent: true,
     params: Type.Object({ id: Type.String() }),
     optionalBody: true,
+    weight: openInput,
     body: Type.Object({ inputs: Type.Optional(Json) }),
     responses: {
       201: Type.Object({
@@ -144,6 +146,7 @@ export const workflowRunRoutes = defineRoutes({
     creates: true,
     params: RunParam,
     optionalBody: true,
+    weight: openInput,
     body: Type.Object({
       resumeData: Type.Optional(Type.Unsafe<unknown>({})),
       stepId: Type.Optional(Type.String({ maxLength: 200 })),
@@ -191,6 +194,7 @@ export const workflowRunRoutes = defineRoutes({
     namesAgent: true,
     params: RunParam,
     optionalBody: true,
+    weight: openInput,
     body: Type.Object({
       fromStep: Type.Optional(Type.String({ maxLength: 128 })),
       inputs: Type.Optional(Json),

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
 import { Nullable, Success, Timestamp } from './shapes.ts'
+import { openDefinition } from './weight.ts'
 
 /** Keeps the bare list of a workspace bounded. */
 export const workflowsPerWorkspace = 1000
@@ -119,6 +120,7 @@ export const workflowRoutes = defineRoutes({
       'Writes nothing. Each issue has a code, the path of what is wrong, and a hint: what to write there instead.',
     resource: 'workflows',
     verb: 'validate',
+    weight: openDefinition,
     body: DefinitionBody,
     responses: {
       200: Type.Object({
@@ -158,6 +160,7 @@ export const workflowRoutes = defineRoutes({
     verb: 'install',
     creates: true,
     params: SlugParam,
+    weight: openDefinition,
     body: DefinitionBody,
     responses: { 201: Workflow },
     errors: ['INVALID_INPUT', 'INTERNAL_ERROR'],

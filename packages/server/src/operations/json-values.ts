@@ -2,8 +2,6 @@ import { ApiError } from './errors.ts'
 
 /** Deeper than anything the contract describes, and far from where recursive code meets the end of the stack. */
 const mostNested = 1000
-/** A body of the usual size cannot hold more; one of a large upload could, and would take a second to parse. */
-const mostValues = 600_000
 
 const [quote, backslash, comma] = [0x22, 0x5c, 0x2c]
 const [openList, closeList, openRecord, closeRecord] = [0x5b, 0x5d, 0x7b, 0x7d]
@@ -12,7 +10,7 @@ const [openList, closeList, openRecord, closeRecord] = [0x5b, 0x5d, 0x7b, 0x7d]
  * Looks over JSON text before it is parsed, once from left to right and jumping over texts, so that what is made of it is
  * bounded: how deep it nests and how many values it has. Whether it is JSON at all is for the parser.
  */
-export function refuseOutsized(text: string): void {
+export function refuseOutsized(text: string, mostValues: number): void {
   let depth = 0
   let values = 1
   for (let at = 0; at < text.length; at++) {

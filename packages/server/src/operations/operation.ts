@@ -15,7 +15,6 @@ import type { Principal } from './principal.ts'
 import { compileInput, type Input, type Parts } from './validate.ts'
 import { compileAnswer } from './write-answer.ts'
 
-export const bodyLimitBytes = 1024 * 1024
 const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/
 
 /** A route and its handler, with everything that is prepared once: at the first use, for most are never used. */
@@ -132,6 +131,9 @@ function readRepeatable(route: Route, { idempotencyKey: key, params, body, uploa
   return { key, requestHash: hashRequest(route, params, sent, upload) }
 }
 
-export function bodyTooLarge(): ApiError {
-  return new ApiError('INVALID_INPUT', { message: 'The body is too large' })
+export function bodyTooLarge(limit: number): ApiError {
+  return new ApiError('INVALID_INPUT', {
+    message: `The body is too large: at most ${limit} bytes are read here`,
+    details: { limit },
+  })
 }

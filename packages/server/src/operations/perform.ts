@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { LimitName, Route } from '@guildhall/contract'
+import { type LimitName, type Route, weightOf } from '@guildhall/contract'
 import type { Deps } from '#platform/deps.ts'
 import type { Access } from './access.ts'
 import { admit, admittedForMs } from './admit.ts'
@@ -10,7 +10,7 @@ import type { ExactRequest, Grants } from './grants.ts'
 import { noNul, refuseOutsized, refuseUnstorable } from './json-values.ts'
 import { countRequest, refuseIfFull, splitLimits } from './limits.ts'
 import { observe } from './observe.ts'
-import { bodyLimitBytes, bodyTooLarge, execute, type Operation, type Operations } from './operation.ts'
+import { bodyTooLarge, execute, type Operation, type Operations } from './operation.ts'
 import type { Principal } from './principal.ts'
 
 /** What a transport other than HTTP asks for: the facts that an HTTP request would have carried. */
@@ -172,7 +172,8 @@ function refuseUnreadable(
 ): void {
   const address = [...Object.values(params), ...Object.values(query)]
   if (address.some((part) => part.includes('\u0000'))) throw new ApiError('INVALID_INPUT', { message: noNul })
-  if (Buffer.byteLength(text) > (route.bodyLimitBytes ?? bodyLimitBytes)) throw bodyTooLarge()
-  refuseOutsized(text)
+  const { bytes, values } = weightOf(route)
+  if (Buffer.byteLength(text) > bytes) throw bodyTooLarge(bytes)
+  refuseOutsized(text, values)
   refuseUnstorable(text, body)
 }

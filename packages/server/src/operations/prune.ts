@@ -6,8 +6,9 @@ export type Prune = (value: unknown, ignored: Ignored) => unknown
 
 /**
  * Makes the function that keeps of a value what a schema describes, at every depth that the schema speaks of. What it
- * leaves open (no type, a record of anything, `additionalProperties`) is the caller's own and not looked into; so
- * the walk is never deeper than the schema, however deep the value is. Meant for values that the schema accepts.
+ * leaves open (no type, a record of anything, `additionalProperties`) is the caller's own and not looked into; so the
+ * walk is never deeper than the schema nor, where a schema has names, wider, whatever the value is. Meant for values that
+ * the schema accepts.
  */
 export function compilePrune(
   schema: object | undefined,
@@ -28,14 +29,23 @@ export class Ignored {
   #named = 0
   #more = 0
 
+  /** Whether any more are only counted. */
+  get isFull(): boolean {
+    return this.#more > 0 || this.#named === namesShown
+  }
+
   add(path: string): void {
     const grown = this.#named === 0 ? path : `${this.#text}, ${path}`
-    if (this.#more > 0 || this.#named === namesShown || grown.length > textLength) {
+    if (this.isFull || grown.length > textLength) {
       this.#more++
       return
     }
     this.#text = grown
     this.#named++
+  }
+
+  count(unnamed: number): void {
+    this.#more += unnamed
   }
 
   /** Undefined when nothing was ignored. What is too much to name is counted: `a, b, +12`. */
@@ -170,22 +180,50 @@ function keepItems(held: readonly Shape[], list: readonly unknown[], path: strin
   return changed ? kept : list
 }
 
-function keepFields(held: readonly Shape[], fields: object, path: string, ignored: Ignored): object {
-  let changed = false
-  const kept: [string, unknown][] = []
-  for (const [name, value] of Object.entries(fields)) {
+function keepFields(held: readonly Shape[], sent: object, path: string, ignored: Ignored): object {
+  const known = new Map<string, Shape[]>()
+  for (const name of namesToLookAt(held, sent)) {
     const shapes = held.flatMap((shape) => shapesOf(shape, name))
-    if (shapes.length === 0) {
-      changed = true
-      ignored.add(path + printable(name))
-      continue
-    }
+    if (shapes.length > 0) known.set(name, shapes)
+  }
+  const unknown = Object.keys(sent).length - known.size
+  if (unknown > 0) nameUnknown(sent, known, unknown, path, ignored)
+  let changed = unknown > 0
+  const kept: [string, unknown][] = []
+  for (const [name, shapes] of known) {
+    const value = (sent as Record<string, unknown>)[name]
     const inner = keep(shapes, value, `${path}${printable(name)}.`, ignored)
     changed ||= inner !== value
     kept.push([name, inner])
   }
   // Entries are defined, not assigned: a name like __proto__ stays a name.
-  return changed ? Object.fromEntries(kept) : fields
+  return changed ? Object.fromEntries(kept) : sent
+}
+
+/** Where all names are known beforehand, those: what was sent may have many more. */
+function namesToLookAt(held: readonly Shape[], sent: object): Iterable<string> {
+  if (held.some(({ patterns, others }) => patterns.length > 0 || others)) return Object.keys(sent)
+  const names = new Set<string>()
+  for (const { fields } of held)
+    for (const name of fields.keys()) if (Object.hasOwn(sent, name)) names.add(name)
+  return names
+}
+
+function nameUnknown(
+  sent: object,
+  known: ReadonlyMap<string, unknown>,
+  unknown: number,
+  path: string,
+  ignored: Ignored,
+): void {
+  let left = unknown
+  for (const name in sent) {
+    if (ignored.isFull || left === 0) break
+    if (known.has(name)) continue
+    ignored.add(path + printable(name))
+    left--
+  }
+  ignored.count(left)
 }
 
 function shapesOf({ fields, patterns, others }: Shape, name: string): Shape[] {

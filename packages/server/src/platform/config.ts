@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { limits as defaultLimits, type Limit, type LimitName } from '@guildhall/contract'
 import { parseFetchAllow } from './address-rules.ts'
+import { type ClientSettings, readClients } from './client-settings.ts'
 import { type IdentityProviderConfig, readProviders } from './identity-settings.ts'
 import { readLimits } from './limit-settings.ts'
 import { type ModelConfig, parseModels } from './model-settings.ts'
@@ -110,6 +111,7 @@ export interface Config {
   tracesUrl: string | undefined
   /** How long a stopping process still serves while balancers learn that it is going. */
   stopGraceMs: number
+  clients: ClientSettings
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -207,6 +209,7 @@ export function readConfig(env: Environment): Config {
     metricsToken: env['METRICS_TOKEN'] || undefined,
     tracesUrl: env['OTEL_EXPORTER_OTLP_ENDPOINT'] || undefined,
     stopGraceMs: attempt('STOP_GRACE_MS', readCount, 5000),
+    clients: readClients(attempt),
   }
   if (production && config.authDev) problems.push('AUTH_DEV must not be set in production')
   if (production && config.devTools) problems.push('DEV_TOOLS must not be set in production')

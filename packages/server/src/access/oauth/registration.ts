@@ -10,7 +10,6 @@ import { redirectUriProblem } from './redirect-uri.ts'
 
 const mostRedirects = 10
 const longestRedirect = 2000
-const bodyLimitBytes = 32 * 1024
 
 class RegistrationProblem extends ApiError {
   readonly error: 'invalid_redirect_uri' | 'invalid_client_metadata'
@@ -31,7 +30,6 @@ export function registrationRoute(deps: Deps): RawRoute {
     method: 'POST',
     path: oauthPaths.register,
     limits: ['registration'],
-    bodyLimitBytes,
     describeRefusal: (refusal) =>
       refusal instanceof RegistrationProblem
         ? writeError(refusal.error, refusal.message)

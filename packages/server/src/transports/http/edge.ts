@@ -32,7 +32,7 @@ export interface EdgeContext {
 }
 
 /** What must be known of a route to let somebody in; a protocol's own address is nobody's in particular. */
-export type Entry = Route | (Pick<Route, 'limits'> & { readonly audience: 'public' })
+export type Entry = Route | (Pick<Route, 'limits' | 'weight'> & { readonly audience: 'public' })
 
 const unknownRouteLimits = ['rest'] as const
 const refusedLimits = ['refused'] as const
@@ -177,7 +177,7 @@ async function identify(
     requireAudience(route, principal)
     return { credential: principal.credential, userId: principal.userId, principal }
   } catch (error) {
-    const refusal = fromFramework(error as Error)
+    const refusal = fromFramework(error as Error, request)
     if (refusal.code === 'UNAUTHORIZED') {
       deps.metrics.refusedCredentials.inc({ kind: credentialKind(request.headers) })
     }

@@ -16,7 +16,7 @@ export function writeError(
   reply: FastifyReply,
   challenge?: string,
 ): void {
-  const refusal = fromFramework(error)
+  const refusal = fromFramework(error, request)
   const authenticate = challenge ?? refusal.authenticate
   if (refusal.status >= 500)
     request.log.error({ requestId: request.id, err: refusal.cause ?? error }, 'request failed')
@@ -30,8 +30,13 @@ export function writeError(
 }
 
 /** When to come back, and of several windows the one that says no. */
-export function setRefusalHeaders({ retryAfterSeconds, window }: ApiError, reply: FastifyReply): void {
+export function setRefusalHeaders(
+  { status, retryAfterSeconds, window }: ApiError,
+  reply: FastifyReply,
+): void {
   if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds)
+  // What is still to come of a body that was given up is not waited for.
+  if (status === 408) reply.header('connection', 'close')
   if (window) setWindowHeaders(reply, { ...window, remaining: 0 })
 }
 
@@ -51,10 +56,10 @@ function bodyFor(refusal: ApiError, request: FastifyRequest) {
 }
 
 /** What the framework refuses by itself is refused in the words of all the others. */
-export function fromFramework(error: FrameworkError): ApiError {
+export function fromFramework(error: FrameworkError, request: FastifyRequest): ApiError {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return bodyTooLarge()
+      return bodyTooLarge(request.routeOptions.bodyLimit)
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ApiError('INVALID_INPUT', { message: sendJson })
   }

@@ -39,7 +39,6 @@ export interface RawRoute {
   readonly entry?: Route
   /** The windows it is counted in, where not the usual one. */
   readonly limits?: readonly LimitName[]
-  readonly bodyLimitBytes?: number
   /** That the operations it performs write the log lines of what it does; a line of its own has only what went wrong. */
   readonly logsByOperations?: boolean
   handle(call: RawCall): Promise<void>

@@ -1,3 +1,4 @@
+import { weightOf } from '@guildhall/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '#operations/errors.ts'
 import { noNul } from '#operations/json-values.ts'
@@ -7,8 +8,6 @@ import { fromFramework, setRefusalHeaders, writeError } from './error-handler.ts
 import { observeRequest } from './observe.ts'
 import type { RawRoute } from './raw-route.ts'
 import { definedOnly } from './send-answer.ts'
-
-const bodyLimitBytes = 64 * 1024
 
 /** In a scope of their own, so that the API goes on refusing forms: a foreign page can post one without asking. */
 export function registerRawRoutes(
@@ -42,7 +41,7 @@ function register(scope: FastifyInstance, edge: EdgeContext, route: RawRoute): v
     method: route.method,
     url: route.path,
     config: { raw: route },
-    bodyLimit: route.bodyLimitBytes ?? bodyLimitBytes,
+    bodyLimit: weightOf(entry).bytes,
     exposeHeadRoute: false,
     onRequest: (request, reply) => enter(edge, entry, request, reply),
     onResponse: (request, reply, done) => {
@@ -76,7 +75,7 @@ function register(scope: FastifyInstance, edge: EdgeContext, route: RawRoute): v
 }
 
 function writeRefusal(route: RawRoute, error: Error, request: FastifyRequest, reply: FastifyReply): void {
-  const refusal = fromFramework(error)
+  const refusal = fromFramework(error, request)
   const answer = route.describeRefusal?.(refusal, request.headers)
   if (!answer) {
     writeError(error, request, reply, route.challenge?.(refusal, request.principal))

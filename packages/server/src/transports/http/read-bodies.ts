@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { bundleLimits } from '@guildhall/contract'
+import { bundleLimits, weightOf } from '@guildhall/contract'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '#operations/errors.ts'
 import { refuseOutsized, refuseUnstorable } from '#operations/json-values.ts'
@@ -23,7 +23,7 @@ export function readJsonOnly(app: FastifyInstance): void {
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') return done(null, undefined)
     try {
-      refuseOutsized(body as string)
+      refuseOutsized(body as string, valuesReadOf(request))
     } catch (refusal) {
       return done(refusal as Error, undefined)
     }
@@ -38,6 +38,10 @@ export function readJsonOnly(app: FastifyInstance): void {
     })
   })
   app.addContentTypeParser('*', refuseUnlessEmpty)
+}
+
+function valuesReadOf({ routeOptions: { config } }: FastifyRequest): number {
+  return weightOf(config.operation?.route ?? config.raw?.entry ?? { audience: 'public' }).values
 }
 
 /** Nothing is nothing, whatever type it is said to be of. What is there is refused at its first byte. */

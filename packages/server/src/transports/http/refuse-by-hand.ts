@@ -20,8 +20,11 @@ export function refuseByHand(stream: Duplex, refusal: ApiError): void {
 }
 
 /** What is no HTTP request, or has more headers than are read, never gets as far as the framework. */
-export function answerBrokenRequest(_error: Error, socket: Socket): void {
+export function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable) return
-  const message = 'The request is malformed or its headers are too large'
-  refuseByHand(socket, new ApiError('INVALID_INPUT', { message }))
+  const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+  const message = isLate
+    ? 'The headers did not come in time; send the request again'
+    : 'The request is malformed or its headers are too large'
+  refuseByHand(socket, new ApiError('INVALID_INPUT', { message, ...(isLate && { status: 408 }) }))
 }

@@ -1,18 +1,12 @@
 import type { Hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { Route } from '@guildhall/contract'
+import { type Route, weightOf } from '@guildhall/contract'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import type { Access } from '#operations/access.ts'
 import type { UploadedFile } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Grants } from '#operations/grants.ts'
-import {
-  type AdmittedCall,
-  bodyLimitBytes,
-  execute,
-  type Operation,
-  type Operations,
-} from '#operations/operation.ts'
+import { type AdmittedCall, execute, type Operation, type Operations } from '#operations/operation.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Bearer } from '#operations/signed-url.ts'
 import type { Deps } from '#platform/deps.ts'
@@ -23,6 +17,7 @@ import { readCookies } from './cookies.ts'
 import { bodyOnItsWayMs, confirm, type EdgeContext, enter } from './edge.ts'
 import { writeError } from './error-handler.ts'
 import { hashBody } from './hash-body.ts'
+import type { Holding } from './held-bytes.ts'
 import { observeRequest } from './observe.ts'
 import { type Pages, registerPages } from './pages.ts'
 import type { RawRoute } from './raw-route.ts'
@@ -30,6 +25,7 @@ import { registerRawRoutes } from './raw-routes.ts'
 import { hasNoBody, readJsonOnly } from './read-bodies.ts'
 import { answerBrokenRequest } from './refuse-by-hand.ts'
 import { sendAnswer } from './send-answer.ts'
+import { endSlowClients, headersWithin } from './slow-clients.ts'
 import { isSocketUpgrade, type SocketDoor, serveSockets } from './socket.ts'
 import { traceRequests } from './trace-requests.ts'
 
@@ -43,6 +39,8 @@ declare module 'fastify' {
     /** Of the bytes that came, whatever they are said to be; undefined where no grant can ask for it. */
     bodyHash: Hash | undefined
     upload: readonly UploadedFile[] | undefined
+    /** Of its body and answer; undefined where neither is large. */
+    held: Holding | undefined
     span: RequestSpan | undefined
   }
   interface FastifyContextConfig {
@@ -84,8 +82,13 @@ export function createServer(options: {
     // A logger per request is made for nothing nearly always; who logs names the request.
     childLoggerFactory: (logger) => logger,
     trustProxy: deps.config.trustedProxies.length > 0 ? [...deps.config.trustedProxies] : false,
-    bodyLimit: bodyLimitBytes,
-    http: { shouldUpgradeCallback: (request) => isSocketUpgrade(request, options.socketDoor.path) },
+    // Of whoever comes to an address that is none.
+    bodyLimit: weightOf({ audience: 'public' }).bytes,
+    http: {
+      shouldUpgradeCallback: (request) => isSocketUpgrade(request, options.socketDoor.path),
+      ...headersWithin(deps.config.clients),
+    },
+    connectionTimeout: deps.config.clients.unreadMs,
     // An id of any length is for the route to call missing.
     routerOptions: { maxParamLength: 16_384, constraints: { accept: byMediaType } },
     clientErrorHandler: answerBrokenRequest,
@@ -112,14 +115,21 @@ export function createServer(options: {
   app.decorateRequest('bodyHash', undefined)
   app.decorateRequest('upload', undefined)
   app.setErrorHandler((error, request, reply) => writeError(error as Error, request, reply))
-  app.setNotFoundHandler(async (request, reply) => {
-    if (await enter(edge, undefined, request, reply)) return reply
-    throw new ApiError('NOT_FOUND')
-  })
+  endSlowClients(app, deps.config.clients)
   readJsonOnly(app)
   app.addHook('onRequest', (request, _reply, done) => {
     if (hasNoBody(request)) delete request.headers['content-type']
     done()
+  })
+  const refuseUnknown = async (request: FastifyRequest, reply: FastifyReply) => {
+    if (await enter(edge, undefined, request, reply)) return reply
+    throw new ApiError('NOT_FOUND')
+  }
+  app.setNotFoundHandler(refuseUnknown)
+  // Before a body is read that nobody asked for.
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.is404) refuseUnknown(request, reply).catch(done)
+    else done()
   })
   traceRequests(app, deps)
   for (const operation of options.operations.values()) {
@@ -161,7 +171,7 @@ function register(app: FastifyInstance, edge: EdgeContext, operation: Operation)
     url: route.path,
     config: { operation },
     ...(route.accept ? { constraints: { accept: route.accept } } : {}),
-    ...(route.bodyLimitBytes ? { bodyLimit: route.bodyLimitBytes } : {}),
+    bodyLimit: weightOf(route).bytes,
     ...(route.answers === 'events' ? { exposeHeadRoute: false } : {}),
     onRequest: (request, reply) => enter(edge, route, request, reply),
     preParsing: hashBody,

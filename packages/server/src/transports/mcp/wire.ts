@@ -53,7 +53,6 @@ export function createWire(given: WireParts, catalogue: Catalogue): RawRoute[] {
     const shared = {
       path,
       entry: mcpDoor,
-      bodyLimitBytes: mcpDoor.bodyLimitBytes,
       logsByOperations: true,
       describeRefusal,
       challenge: challengeAt(parts.config, path),
@@ -281,8 +280,9 @@ function refuseMethod({ response }: RawCall): void {
 /** Refusals of the edge look as everywhere, because the interface fixes them; those of parsing are the protocol's. */
 function describeRefusal(refusal: ApiError, headers: IncomingHttpHeaders): RawAnswer | undefined {
   if (refusal.status >= 500 || transportCodes.includes(refusal.code)) return undefined
-  const isLarge = refusal.message === 'The body is too large'
-  const status = isLarge ? 413 : isJson(headers) ? 400 : 415
+  const isLarge = refusal.details?.['limit'] !== undefined
+  const isLate = refusal.status === 408
+  const status = isLate ? 408 : isLarge ? 413 : isJson(headers) ? 400 : 415
   const error = new RpcError(status === 400 ? 'parse' : 'invalidRequest', refusal.message)
   return { type: 'application/json', body: JSON.stringify(errorMessage(error)), status }
 }

@@ -18,7 +18,6 @@ const notPages = [
   '/openapi.json',
 ]
 const loopback = /^(?:127\.0\.0\.1|\[::1\])(?::\d+)?$/
-const reportBytes = 8192
 
 /**
  * The app, held in memory: what was built is small and does not change while a process runs. Undefined where nothing was
@@ -107,7 +106,6 @@ export function reportRoute({ metrics }: Pick<Deps, 'metrics'>): RawRoute {
     method: 'POST',
     path: '/csp-report',
     limits: ['report'],
-    bodyLimitBytes: reportBytes,
     handle: async ({ response }) => {
       metrics.policyReports.inc()
       response.writeHead(204).end()

@@ -1,0 +1,37 @@
+import { totalmem } from 'node:os'
+import type { Attempt } from './sandbox-settings.ts'
+import { readCount } from './setting-readers.ts'
+
+/** How long a client may keep the service waiting, and how much the service holds meanwhile. */
+export interface ClientSettings {
+  /** From the first moment of a connection, or of the next request on it, to the end of its headers. */
+  readonly headersMs: number
+  /** For a body, and beside it a second for each 64 KiB of it that came. */
+  readonly bodyMs: number
+  /** How long somebody may take nothing of an answer that is on its way. */
+  readonly unreadMs: number
+  /** Bytes of bodies and answers under way: of one credential, from one address, and in all. */
+  readonly held: { readonly perCredential: number; readonly perAddress: number; readonly inAll: number }
+}
+
+const mebibyte = 1024 * 1024
+/** Of what the process may use: the rest is for the work itself, which takes several times the bytes of a body. */
+const shareOfMemory = 1 / 8
+
+export function readClients(attempt: Attempt): ClientSettings {
+  return {
+    headersMs: attempt('HEADERS_MS', readCount, 10_000),
+    bodyMs: attempt('BODY_MS', readCount, 30_000),
+    unreadMs: attempt('UNREAD_MS', readCount, 30_000),
+    held: {
+      perCredential: attempt('HELD_BYTES_PER_CREDENTIAL', readCount, 64 * mebibyte),
+      perAddress: attempt('HELD_BYTES_PER_ADDRESS', readCount, 256 * mebibyte),
+      inAll: attempt('HELD_BYTES', readCount, Math.floor(memoryBytes() * shareOfMemory)),
+    },
+  }
+}
+
+function memoryBytes(): number {
+  const allowed = process.constrainedMemory()
+  return allowed > 0 ? Math.min(allowed, totalmem()) : totalmem()
+}

@@ -1,0 +1,148 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
+import { ApiError } from '#operations/errors.ts'
+import type { ClientSettings } from '#platform/client-settings.ts'
+import { HeldBytes } from './held-bytes.ts'
+import { hasNoBody } from './read-bodies.ts'
+
+const bytesPerSecond = 64 * 1024
+/** How often it is looked who is late. */
+const lookEveryMs = 1000
+/** Less than that is not worth the counting. */
+const smallAnswer = 16 * 1024
+
+/** A body of which not everything has come. */
+interface BodyUnderWay {
+  readonly payload: RequestPayload
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  began: number
+  bytes: number
+}
+
+/** Node's own part of it: a connection that brings no whole headers is answered 408 and closed. */
+export const headersWithin = ({ headersMs }: ClientSettings) => ({
+  headersTimeout: headersMs,
+  connectionsCheckingInterval: Math.min(lookEveryMs, headersMs),
+})
+
+/**
+ * Who sends slowly, or does not take what was asked for, makes the service keep what it has for them. Bodies have to keep
+ * coming, answers have to be taken, and what is held meanwhile is counted by whose it is.
+ */
+export function endSlowClients(app: FastifyInstance, settings: ClientSettings): void {
+  const bodies = new Set<BodyUnderWay>()
+  const held = new HeldBytes(settings.held)
+  const loop = new LoopWatch()
+  const looking = setInterval(() => endLate(bodies, settings, loop.look()), lookEveryMs).unref()
+  app.addHook('onClose', async () => clearInterval(looking))
+  app.decorateRequest('held', undefined)
+  app.server.on('request', (_request: IncomingMessage, response: ServerResponse) => {
+    response.on('timeout', () => endUnlessTaken(response, settings, loop))
+  })
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (!hasNoBody(request)) watchBody(bodies, held, request, reply, payload)
+    done(null, payload)
+  })
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const bytes = typeof payload === 'string' ? payload.length : 0
+    const isHeld = bytes < smallAnswer || reply.statusCode >= 400 || hold(held, request, reply, bytes)
+    done((isHeld ? null : tooMuchHeld()) as null, payload)
+  })
+}
+
+/**
+ * Whether the process itself stood still. What came meanwhile has not been looked at, and what was to go has not gone: that
+ * is nobody's fault who waits for it.
+ */
+class LoopWatch {
+  #lookedAt = performance.now()
+  #stoodStillAt = Number.NEGATIVE_INFINITY
+
+  /** To be called every `lookEveryMs`. Gives for how long nothing was done. */
+  look(): number {
+    const now = performance.now()
+    const stoodStillMs = now - this.#lookedAt - lookEveryMs
+    this.#lookedAt = now
+    if (stoodStillMs < lookEveryMs) return 0
+    this.#stoodStillAt = now
+    return stoodStillMs
+  }
+
+  get stoodStill(): boolean {
+    const now = performance.now()
+    return now - this.#lookedAt > 2 * lookEveryMs || now - this.#stoodStillAt < lookEveryMs
+  }
+}
+
+/** Told by Node when nothing went over a connection for a while, in either direction. */
+function endUnlessTaken(response: ServerResponse, { unreadMs }: ClientSettings, loop: LoopWatch): void {
+  const { socket } = response
+  if (!socket || response.writableLength + socket.writableLength === 0) return
+  if (loop.stoodStill) socket.setTimeout(unreadMs)
+  else socket.destroy()
+}
+
+/** Whoever reads the body begins in this same turn, so that the listener takes nothing from it. */
+function watchBody(
+  bodies: Set<BodyUnderWay>,
+  held: HeldBytes,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  payload: RequestPayload,
+): void {
+  const body: BodyUnderWay = {
+    payload,
+    request: request.raw,
+    response: reply.raw,
+    began: performance.now(),
+    bytes: 0,
+  }
+  const forget = () => void bodies.delete(body)
+  bodies.add(body)
+  payload.on('data', (chunk: Buffer) => {
+    body.bytes += chunk.length
+    if (bodies.has(body) && !hold(held, request, reply, chunk.length)) refuse(bodies, body, tooMuchHeld())
+  })
+  payload.once('end', forget).once('close', forget).once('error', forget)
+}
+
+function hold(held: HeldBytes, request: FastifyRequest, reply: FastifyReply, bytes: number): boolean {
+  // What comes after the answer is not kept, and nothing would tell that it is gone.
+  if (reply.raw.writableEnded || reply.raw.destroyed) return true
+  if (!request.held) {
+    const credential =
+      request.principal?.credential ?? (request.bearer && String(request.bearer.credentialId))
+    request.held = held.open({ credential, address: request.ip })
+    reply.raw.once('close', request.held.release)
+  }
+  return request.held.add(bytes)
+}
+
+function endLate(bodies: Set<BodyUnderWay>, { bodyMs }: ClientSettings, stoodStillMs: number): void {
+  const now = performance.now()
+  for (const body of bodies) {
+    body.began += stoodStillMs
+    if (now - body.began > bodyMs + (body.bytes / bytesPerSecond) * 1000) refuse(bodies, body, tooSlow())
+  }
+}
+
+/** To whoever reads the body it is as if the connection had failed; the answer can still be written to it. */
+function refuse(bodies: Set<BodyUnderWay>, body: BodyUnderWay, refusal: ApiError): void {
+  const { payload, request, response } = body
+  bodies.delete(body)
+  if (response.writableEnded) request.socket.destroy()
+  else payload.emit('error', refusal)
+}
+
+const tooSlow = () =>
+  new ApiError('INVALID_INPUT', {
+    status: 408,
+    message: 'The body did not come in time: 30 seconds, and one more for each 64 KiB; send it again',
+  })
+
+const tooMuchHeld = () =>
+  new ApiError('SERVICE_UNAVAILABLE', {
+    mistake: 'Too much is on its way at once; wait for what was sent and asked for, then try again',
+    retryAfterSeconds: 1,
+  })
