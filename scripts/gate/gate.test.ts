@@ -111,6 +111,23 @@ test('a file that fails once and passes alone is green and named', async () => {
   expect(isGreen).toBe(true)
 })
 
+test('a hook that fails once is a file that fails once', async () => {
+  const mark = JSON.stringify(join(folder, 'hook.was-run'))
+  writeFileSync(
+    join(folder, 'hook.test.ts'),
+    `import { existsSync, writeFileSync } from 'node:fs'
+import { beforeAll, describe, expect, test } from 'vitest'
+describe('of it', () => {
+  beforeAll(() => { const before = existsSync(${mark}); writeFileSync(${mark}, ''); expect(before).toBe(true) })
+  test('one', () => {})
+})
+test('beside', () => {})`,
+  )
+  const { isGreen, said } = await gate()
+  expect(said).toMatch(/^second chance: .*hook\.test\.ts passed alone/m)
+  expect(isGreen).toBe(true)
+})
+
 test('a file that fails twice is red, with both reasons', async () => {
   plant('wrong', 'expect(1).toBe(2)')
   const { isGreen, said } = await gate()

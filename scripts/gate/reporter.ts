@@ -26,16 +26,16 @@ export default class GateReporter implements Reporter {
 
   onTestModuleEnd(module: TestModule): void {
     const tests = [...module.children.allTests()]
-    const failures = tests.flatMap((test) => {
-      const dodged = dodgeOf(test)
-      if (dodged !== undefined) return [{ test: test.fullName, why: dodged, isLate: false, isFinal: true }]
-      const { state, errors = [] } = test.result()
-      return state === 'failed' ? [failureOf(test.fullName, errors)] : []
-    })
     const ofFile = [
       ...module.errors(),
       ...[...module.children.allSuites()].flatMap((suite) => suite.errors()),
     ]
+    const failures = tests.flatMap((test) => {
+      const dodged = dodgeOf(test, ofFile.length > 0)
+      if (dodged !== undefined) return [{ test: test.fullName, why: dodged, isLate: false, isFinal: true }]
+      const { state, errors = [] } = test.result()
+      return state === 'failed' ? [failureOf(test.fullName, errors)] : []
+    })
     if (ofFile.length > 0) failures.push(failureOf(theFile, ofFile))
     const ok = module.ok() && failures.length === 0
     this.#files++
@@ -61,10 +61,12 @@ export default class GateReporter implements Reporter {
 }
 
 /** How a test comes to be no test, if it does. What is left to proofs is skipped by name, and looked at in the sources. */
-function dodgeOf(test: TestCase): string | undefined {
+function dodgeOf(test: TestCase, hadNoStage: boolean): string | undefined {
   if (test.options.mode === 'todo') return 'it is only promised'
   if (test.options.fails) return 'it is expected to fail'
-  if (test.result().state === 'skipped' && test.options.mode === 'run') return 'it left itself out'
+  // Where a hook before it failed, none of the tests is run.
+  if (test.result().state === 'skipped' && test.options.mode === 'run' && !hadNoStage)
+    return 'it left itself out'
   if ((test.diagnostic()?.retryCount ?? 0) > 0) return 'it was tried until it passed'
   return undefined
 }

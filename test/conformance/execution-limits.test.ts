@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { rmSync, writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { makeZip } from '../support/archives.ts'
@@ -173,8 +173,12 @@ describe('a workspace in which an execution works', () => {
       if (answer.status === 200) await cancel(person, answer.body.executionId)
       return answer
     }
-    const deliver = () =>
-      writeFileSync(join(folder, `${slug}.zip`), makeZip([{ name: 'SKILL.md', content: skillText('Slow.') }]))
+    const deliver = () => {
+      // At once: the registry gives what is there as soon as it is there.
+      const made = join(folder, `${slug}.zip`)
+      writeFileSync(`${made}.part`, makeZip([{ name: 'SKILL.md', content: skillText('Slow.') }]))
+      renameSync(`${made}.part`, made)
+    }
     // The first time it is not in the library yet, the second time an older version is.
     for (const _time of ['first', 'second']) {
       const installing = person.post(`/skills/${slug}/install`, { registry: url })
