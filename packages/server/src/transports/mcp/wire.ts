@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { mcpDoor } from '@guildhall/contract'
+import { mcpDoor, weightOf } from '@guildhall/contract'
 import { ApiError, toApiError } from '#operations/errors.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Config } from '#platform/config.ts'
@@ -280,7 +280,7 @@ function refuseMethod({ response }: RawCall): void {
 /** Refusals of the edge look as everywhere, because the interface fixes them; those of parsing are the protocol's. */
 function describeRefusal(refusal: ApiError, headers: IncomingHttpHeaders): RawAnswer | undefined {
   if (refusal.status >= 500 || transportCodes.includes(refusal.code)) return undefined
-  const isLarge = refusal.details?.['limit'] !== undefined
+  const isLarge = Object.values(weightOf(mcpDoor)).includes(refusal.details?.['limit'] as number)
   const isLate = refusal.status === 408
   const status = isLate ? 408 : isLarge ? 413 : isJson(headers) ? 400 : 415
   const error = new RpcError(status === 400 ? 'parse' : 'invalidRequest', refusal.message)
