@@ -16,7 +16,14 @@ export interface HotStatement {
 }
 
 const probeEveryMs = 200
-const probeTimeoutMs = 1200
+/**
+ * How long a probe may take, in turns of this process's own loop: about a second when it is free, and longer as it is
+ * slower itself. A starved or frozen process learns nothing about the server from its own lateness.
+ */
+const probeTurns = 12
+const turnMs = 100
+/** Lets go of the socket of a probe that was given up before it was connected. */
+const probeConnectMs = 5000
 /** More than a probe that is late because the machine is busy. */
 const breakMs = 2000
 /** For a connection, be it a new one or one that others still use. Away, nobody waits: see `#connect`. */
@@ -175,12 +182,10 @@ export class Database {
       this.#answeredAt = performance.now()
     } catch (error) {
       if (this.#closing) return
-      // Later than the timeout, it was this process that stood still, and nothing is known about the server.
-      const stoodStill = performance.now() - started > 1.25 * probeTimeoutMs
       void this.#probe?.end().catch(() => {})
       this.#probe = undefined
-      // Nor is it away when it answered others meanwhile: on a busy machine one answer may be late.
-      if (stoodStill || this.#heardAt > started) return this.#schedule(0)
+      // It is not away when it answered others meanwhile: on a busy machine one answer may be late.
+      if (this.#heardAt > started) return this.#schedule(0)
       if (this.#available) {
         this.#logger.error({ err: error }, 'PostgreSQL is away: requests are answered 503 until it is back')
         this.#available = false
@@ -194,20 +199,32 @@ export class Database {
     this.#schedule(probeEveryMs)
   }
 
-  async #answerInTime(): Promise<void> {
-    if (!this.#probe) {
-      const probe = new pg.Client({
-        connectionString: this.#url,
-        connectionTimeoutMillis: probeTimeoutMs,
-        query_timeout: probeTimeoutMs,
-      })
-      probe.on('error', () => {})
-      // A server that dies closes its connections: found out at once rather than at the next beat.
-      probe.once('end', () => this.#probe === probe && this.#schedule(0))
-      this.#probe = probe
-      await probe.connect()
-    }
-    await this.#probe.query('select 1')
+  #answerInTime(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let turns = 0
+      const giveUpInTime = () => {
+        if (++turns === probeTurns) reject(new Error('PostgreSQL does not answer a probe'))
+      }
+      const clock = setInterval(giveUpInTime, turnMs)
+      void this.#ask()
+        .then(resolve, reject)
+        .finally(() => clearInterval(clock))
+    })
+  }
+
+  async #ask(): Promise<void> {
+    const probe = this.#probe ?? (await this.#openProbe())
+    await probe.query('select 1')
+  }
+
+  async #openProbe(): Promise<pg.Client> {
+    const probe = new pg.Client({ connectionString: this.#url, connectionTimeoutMillis: probeConnectMs })
+    probe.on('error', () => {})
+    // A server that dies closes its connections: found out at once rather than at the next beat.
+    probe.once('end', () => this.#probe === probe && this.#schedule(0))
+    this.#probe = probe
+    await probe.connect()
+    return probe
   }
 }
 
