@@ -81,7 +81,8 @@ export const workflowRunRoutes = defineRoutes({
     method: 'GET',
     path: '/api/v1/workflows/runs',
     summary: 'The runs of this workspace, newest first',
-    description: 'Follow nextCursor until it is null; snapshots are whole, so ask for few at a time.',
+    description:
+      'Follow nextCursor until it is null. Snapshots are whole, so a page of large runs ends before its limit.',
     resource: 'runs',
     verb: 'list',
     page: 'cursor',
@@ -106,6 +107,7 @@ export const workflowRunRoutes = defineRoutes({
     resource: 'runs',
     verb: 'get',
     params: RunParam,
+    answers: 'json',
     responses: {
       200: Type.Object({
         run: WorkflowRun,

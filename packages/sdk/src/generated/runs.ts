@@ -23,7 +23,7 @@ export interface ListWorkflowRunsAnswer {
 /**
  * The runs of this workspace, newest first.
  *
- * Follow nextCursor until it is null; snapshots are whole, so ask for few at a time.
+ * Follow nextCursor until it is null. Snapshots are whole, so a page of large runs ends before its limit.
  */
 export const listWorkflowRuns: Operation<
   { query?: ListWorkflowRunsQuery | undefined },
@@ -185,7 +185,7 @@ export class Runs extends Resource {
   /**
    * The runs of this workspace, newest first.
    *
-   * Follow nextCursor until it is null; snapshots are whole, so ask for few at a time.
+   * Follow nextCursor until it is null. Snapshots are whole, so a page of large runs ends before its limit.
    */
   list(query?: ListWorkflowRunsQuery, options?: CallOptions): Pager<WorkflowRun> {
     return list(

@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
+import type { JsonText } from '#platform/json-text.ts'
+import { type ItemsRecord, itemsText } from './answer-text.ts'
 import { ApiError } from './errors.ts'
 
 /** What a route that answers a file gives back. */
@@ -12,11 +14,6 @@ export interface FileAnswer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export interface ItemsRecord {
-  readonly field: string
-  rest(): Readonly<Record<string, unknown>>
-}
-
 /** A body made once for many requests. */
 export interface PreparedJson {
   readonly etag: string
@@ -26,10 +23,11 @@ export interface PreparedJson {
 
 /**
  * What a route that answers `json` gives back; `items` becomes an array that is never held whole, by itself or as the
- * first field of a record whose `rest` is known at the end.
+ * first field of a record whose `rest` is known at the end. Texts, also as items, are passed on as they are.
  */
 export type JsonAnswer<T = unknown> =
   | { readonly value: T }
+  | { readonly text: JsonText }
   | { readonly items: AsyncIterable<unknown>; readonly within?: ItemsRecord }
   | { readonly prepared: PreparedJson }
 
@@ -77,31 +75,13 @@ export type Answer = AnswerBody & { readonly cookies?: readonly CookieChange[] }
 
 type AnswerBody =
   | { readonly kind: 'value'; readonly status: number; readonly text: string }
+  | { readonly kind: 'pieces'; readonly text: JsonText }
   | { readonly kind: 'items'; readonly items: AsyncIterable<unknown>; readonly within?: ItemsRecord }
   | { readonly kind: 'prepared'; readonly prepared: PreparedJson }
   | { readonly kind: 'file'; readonly file: FileAnswer }
   | { readonly kind: 'events'; readonly events: EventsAnswer }
   | { readonly kind: 'redirect'; readonly location: string }
   | { readonly kind: 'text'; readonly text: string }
-
-const chunkLength = 32_768
-
-/** Several items to a chunk: one write to a socket for each would cost more than the items. */
-export async function* itemsText(
-  items: AsyncIterable<unknown>,
-  within: ItemsRecord | undefined,
-): AsyncGenerator<string> {
-  let text = within ? `{${JSON.stringify(within.field)}:[` : '['
-  let first = true
-  for await (const item of items) {
-    text += first ? JSON.stringify(item) : `,${JSON.stringify(item)}`
-    first = false
-    if (text.length < chunkLength) continue
-    yield text
-    text = ''
-  }
-  yield within ? `${text}],${JSON.stringify(within.rest()).slice(1)}` : `${text}]`
-}
 
 /** An answer that was read to its end: a value as JSON gives it, or the bytes of a file. */
 export type Collected =
@@ -133,6 +113,9 @@ export async function collect(answer: Answer, maxBytes: number): Promise<Collect
       return parsed(bounded(answer.text, maxBytes), answer.status)
     case 'prepared':
       return parsed(bounded(answer.prepared.plain.toString(), maxBytes))
+    case 'pieces':
+      if (answer.text.length > maxBytes) throw new AnswerTooLarge(maxBytes)
+      return parsed(bounded(String(answer.text), maxBytes))
     case 'items':
       return parsed((await gatherBytes(itemsText(answer.items, answer.within), maxBytes)).toString())
     case 'file': {

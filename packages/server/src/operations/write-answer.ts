@@ -40,7 +40,16 @@ function isEvents(given: unknown): given is EventsAnswer {
   return typeof (given as Partial<EventsAnswer>).open === 'function'
 }
 
+/** Up to this many characters a text is one string: no stream is worth its while. */
+const shortText = 32_768
+
 function jsonAnswer(given: JsonAnswer): Answer {
+  if ('text' in given) {
+    const { text } = given
+    return text.length > shortText
+      ? { kind: 'pieces', text }
+      : { kind: 'value', status: 200, text: String(text) }
+  }
   if ('items' in given) return { kind: 'items', ...given }
   if ('prepared' in given) return { kind: 'prepared', ...given }
   return { kind: 'value', status: 200, text: JSON.stringify(given.value) }

@@ -14,7 +14,6 @@ export {
   accessEnded,
   type Failure,
   RunCanceled,
-  type RunError,
   RunFailed,
   type StepErrorCode,
 } from './failure.ts'
@@ -34,9 +33,11 @@ export { validateValue } from './schema-value.ts'
 export {
   findSuspension,
   hasRunEnded,
+  outcomeFields,
+  type RunState,
   type RunStatus,
-  snapshotOf,
-  stepsOf,
+  type StepFacts,
+  stateOf,
   suspensionsOf,
 } from './snapshot.ts'
 export { recordAfter } from './step.ts'

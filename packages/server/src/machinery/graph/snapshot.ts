@@ -1,5 +1,4 @@
 import type { Workflow } from './compile.ts'
-import type { RunError } from './failure.ts'
 import type { JsonRecord } from './json.ts'
 import { questionsOf, type StepRecord, type StepStatus, type Suspension } from './records.ts'
 
@@ -12,73 +11,68 @@ export function hasRunEnded(status: string): boolean {
   return ended.has(status)
 }
 
-/** A run as it is shown; everything but status and end follows from the records of its steps. */
-export interface RunView {
+/** What the state of a run follows from in the record of a step; the rest of a record is only shown. */
+export type StepFacts = Pick<StepRecord, 'status' | 'startedAt' | 'endedAt' | 'suspendedAt' | 'resumedAt'>
+
+interface RunView {
   readonly status: RunStatus
-  readonly inputs: unknown
   readonly launchedAt: number
-  readonly records: ReadonlyMap<string, StepRecord>
-  readonly result?: unknown
-  readonly error?: RunError
+  readonly steps: ReadonlyMap<string, StepFacts>
 }
 
-export interface Snapshot {
-  readonly status: RunStatus
-  readonly result?: unknown
-  readonly error?: RunError
-  readonly context: JsonRecord
+export interface RunState {
   readonly value: JsonRecord
   readonly activePaths: readonly number[]
   readonly suspendedPaths: Readonly<Record<string, readonly number[]>>
   readonly timestamp: number
 }
 
-export function snapshotOf(workflow: Workflow, view: RunView): Snapshot {
-  const { status, inputs, records, launchedAt } = view
-  const steps = workflow.entries.flatMap((entry) => entry.steps)
-  const ran = steps.flatMap((step) => {
-    const record = records.get(step.stepId)
-    return record ? [{ ...step, record }] : []
-  })
+/** Where a run stands, and which steps it got to, in the order of the graph. */
+export function stateOf(
+  workflow: Workflow,
+  view: RunView,
+): { readonly ran: readonly string[]; readonly state: RunState } {
+  const { status, steps, launchedAt } = view
+  const ran = workflow.entries
+    .flatMap((entry) => entry.steps)
+    .flatMap((step) => {
+      const facts = steps.get(step.stepId)
+      return facts ? [{ ...step, ...facts }] : []
+    })
   const [latest] = ran.map(({ position }) => position[0] ?? 0).sort((a, b) => b - a)
   // A last entry that chose nothing has no records, but the run got there.
   const active = status === 'success' ? workflow.entries.length - 1 : latest
-  const suspended = ran.filter(({ record }) => record.status === 'suspended')
-  const times = ran.flatMap(({ record }) => [
-    record.startedAt,
-    record.suspendedAt ?? 0,
-    record.resumedAt ?? 0,
-    record.endedAt ?? 0,
+  const suspended = ran.filter((step) => step.status === 'suspended')
+  const times = ran.flatMap(({ startedAt, suspendedAt = 0, resumedAt = 0, endedAt = 0 }) => [
+    startedAt,
+    suspendedAt,
+    resumedAt,
+    endedAt,
   ])
   return {
-    status,
-    ...(status === 'success' && { result: view.result }),
-    ...(status === 'failed' && view.error && { error: view.error }),
-    context: Object.fromEntries([['input', inputs], ...ran.map(({ stepId, record }) => [stepId, record])]),
-    value: workflow.state,
-    activePaths: active === undefined ? [] : [active],
-    suspendedPaths: Object.fromEntries(suspended.map(({ stepId, position }) => [stepId, position])),
-    timestamp: Math.max(launchedAt, ...times),
+    ran: ran.map(({ stepId }) => stepId),
+    state: {
+      value: workflow.state,
+      activePaths: active === undefined ? [] : [active],
+      suspendedPaths: Object.fromEntries(suspended.map(({ stepId, position }) => [stepId, position])),
+      timestamp: Math.max(launchedAt, ...times),
+    },
   }
 }
 
-/** Settled steps only: what still runs or sleeps has nothing to show. */
-export function stepsOf(records: ReadonlyMap<string, StepRecord>): Record<string, JsonRecord> {
-  const shown = [...records].filter(([, { status }]) => !unsettled.has(status))
-  return Object.fromEntries(
-    shown.map(([stepId, { status, output, error, suspendPayload }]) => [
-      stepId,
-      {
-        status,
-        ...(status === 'success' && { output }),
-        ...(status === 'failed' && { error }),
-        ...(status === 'suspended' && { suspendPayload }),
-      },
-    ]),
-  )
-}
+const outcomes = {
+  success: ['output'],
+  failed: ['error'],
+  suspended: ['suspendPayload'],
+  canceled: [],
+  running: undefined,
+  waiting: undefined,
+} as const satisfies Record<StepStatus, readonly (keyof StepRecord)[] | undefined>
 
-const unsettled: ReadonlySet<StepStatus> = new Set(['running', 'waiting'])
+/** What of its record is what a step gave. Undefined for one that still runs or sleeps: it has nothing to show. */
+export function outcomeFields(status: StepStatus): readonly string[] | undefined {
+  return outcomes[status]
+}
 
 /** What a person may answer, in the order of the graph. */
 export function suspensionsOf(workflow: Workflow, records: ReadonlyMap<string, StepRecord>): Suspension[] {

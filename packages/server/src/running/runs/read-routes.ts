@@ -3,31 +3,34 @@ import { findWorkflow } from '#library/workflows/workflows.ts'
 import type { Call, Handlers } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import { decodeCursor, rowIdPart, toPage } from '#operations/page.ts'
-import { readRun, readRuns } from './read.ts'
+import { JsonText } from '#platform/json-text.ts'
+import { type ReadParts, readRun, readRuns, recordOf } from './read.ts'
 import { findShownRun, listRunIds } from './read-store.ts'
-import type { RunParts } from './run-parts.ts'
 import { findDefinition } from './store.ts'
 
 const { listWorkflowRuns, getWorkflowRun, getWorkflowRunDefinition } = workflowRunRoutes
 export const readRoutes = { listWorkflowRuns, getWorkflowRun, getWorkflowRunDefinition }
 
 const defaultPage = 50
+/** In characters. A page ends early behind the run that goes beyond it, and says where the next one begins. */
+const pageLength = 4 * 1024 * 1024
 
 /** What is told of runs. */
-export function readHandlers(parts: RunParts): Handlers<typeof readRoutes> {
+export function readHandlers(parts: ReadParts): Handlers<typeof readRoutes> {
   return {
     listWorkflowRuns: async (call) => {
-      const { items, nextCursor } = await listPage(parts, call)
-      return {
-        items: readRuns(parts, call.principal.workspaceId, items),
-        within: { field: 'runs', rest: () => ({ nextCursor }) },
-      }
+      const { items, nextCursor } = await openPage(parts, call)
+      return { items, within: { field: 'runs', rest: () => ({ nextCursor: nextCursor() }) } }
     },
 
-    getWorkflowRun: async ({ principal, params }) => {
-      const found = await readRun(parts, principal.workspaceId, params.runId)
-      if (!found) throw new ApiError('NOT_FOUND')
-      return { run: found.run, steps: found.steps }
+    getWorkflowRun: async ({ principal, params, signal }) => {
+      const run = await readRun(parts, principal.workspaceId, params.runId, signal)
+      if (!run) throw new ApiError('NOT_FOUND')
+      const text = new JsonText([
+        ['run', recordOf(run)],
+        ['steps', new JsonText(run.steps)],
+      ])
+      return { text }
     },
 
     getWorkflowRunDefinition: async ({ principal: { workspaceId }, params }) => {
@@ -45,15 +48,30 @@ export function readHandlers(parts: RunParts): Handlers<typeof readRoutes> {
   }
 }
 
-async function listPage({ database }: RunParts, { principal, query }: Call<typeof listWorkflowRuns>) {
+async function openPage(parts: ReadParts, { principal, query, signal }: Call<typeof listWorkflowRuns>) {
   const { limit = defaultPage, status, workflowId, cursor } = query
   const [before] = cursor === undefined ? [] : decodeCursor(cursor, [rowIdPart])
   const filter = { status, workflowId, before, limit: limit + 1 }
-  const rows = await listRunIds(database.db, principal.workspaceId, filter)
-  return toPage(
-    rows,
-    limit,
-    ({ run_id }) => run_id,
-    ({ id }) => [String(id)],
-  )
+  const rows = await listRunIds(parts.database.db, principal.workspaceId, filter)
+  const runIds = rows.slice(0, limit).map(({ run_id }) => run_id)
+  let told = limit
+  async function* tell() {
+    let length = 0
+    for await (const run of readRuns(parts, principal.workspaceId, runIds, signal)) {
+      const record = recordOf(run)
+      yield record
+      length += record.length
+      if (length < pageLength) continue
+      told = runIds.indexOf(run.facts.runId) + 1
+      return
+    }
+  }
+  const nextCursor = () =>
+    toPage(
+      rows,
+      told,
+      ({ run_id }) => run_id,
+      ({ id }) => [String(id)],
+    ).nextCursor
+  return { items: tell(), nextCursor }
 }

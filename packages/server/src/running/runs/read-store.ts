@@ -36,63 +36,86 @@ export async function findShownRun(db: Db, workspaceId: string, runId: string) {
     .executeTakeFirst()
 }
 
-export type ReadRow = Pick<
-  RunRow,
-  | 'run_id'
-  | 'workspace_id'
-  | 'workflow_id'
-  | 'definition_checksum'
-  | 'status'
-  | 'inputs'
-  | 'result'
-  | 'error'
-  | 'conversation_id'
-  | 'parent_run_id'
-  | 'launched_at'
-  | 'updated_at'
-  | 'version'
-> & { steps: [stepId: string, record: unknown][] }
-
-/**
- * Runs with their steps in one statement, so that they belong together. The steps are put together as texts: PostgreSQL
- * would look into them only to refuse a NUL.
- */
-const readStatement = (name: string, which: string): HotStatement => ({
-  name,
-  text: `select run_id, workspace_id, workflow_id, definition_checksum, status, inputs, result, error, conversation_id,
-      parent_run_id, launched_at, updated_at, version,
-      (select coalesce(json_agg(json_build_array(s.step_id, s.record) order by s.position), '[]')
-       from workflow_steps s where s.run_id = r.run_id) as steps
-    from workflow_runs r
-    where workspace_id = $2 and status not in ('launching', 'void') and ${which}`,
-})
-const readRunStatement = readStatement('read-run', 'run_id = $1')
-/** As they are stored, compressed, so that nothing is unpacked to find out. */
-const smallBytes = 4096
-const readSmallRunsStatement = readStatement(
-  'read-small-runs',
-  `run_id = any($1::text[]) and ${smallBytes} >= pg_column_size(inputs) + coalesce(pg_column_size(result), 0)
-      + coalesce(pg_column_size(error), 0)
-      + (select coalesce(sum(pg_column_size(s.record)), 0) from workflow_steps s where s.run_id = r.run_id)`,
-)
-
-export async function findReadRun(
-  database: Database,
-  workspaceId: string,
-  runId: string,
-): Promise<ReadRow | undefined> {
-  const [row] = await database.hot<ReadRow>(readRunStatement, [runId, workspaceId])
-  return row
+/** What it holds is text as it is stored, and left out of one that is large; `steps` in their order. */
+export type ReadRow = Pick<RunRow, (typeof shownColumns)[number]> & {
+  readonly is_large: boolean
+  readonly inputs: string
+  readonly result: string | null
+  readonly error: string | null
+  readonly steps: ReadonlyMap<string, string>
 }
 
-/** Those that are small enough to be held many at a time. */
-export async function listSmallRuns(
+const shownColumns = [
+  'run_id',
+  'workspace_id',
+  'workflow_id',
+  'definition_checksum',
+  'status',
+  'conversation_id',
+  'parent_run_id',
+  'launched_at',
+  'updated_at',
+  'version',
+] as const
+
+/**
+ * Runs and then, a row each, their steps; in one statement, so that they belong together. A step is a row of its own so
+ * that the driver, too, gives the thread back between them.
+ */
+const readStatement = (name: string, isLarge: string): HotStatement => ({
+  name,
+  text: `with shown as (
+      select ${shownColumns}, inputs, result, error, ${isLarge} as is_large from workflow_runs r
+      where run_id = any($1::text[]) and workspace_id = $2 and status not in ('launching', 'void'))
+    select ${shownColumns}, is_large, case when not is_large then inputs::text end as inputs,
+      case when not is_large then result::text end as result, case when not is_large then error::text end as error,
+      null as step_id, null as record, null as position
+    from shown
+    union all
+    select run_id, ${shownColumns.slice(1).map(() => 'null')}, null, null, null, null, step_id, record::text, position
+    from workflow_steps join shown using (run_id) where not is_large
+    order by position nulls first`,
+})
+
+/** Of what one run holds, as it is stored, compressed: nothing has to be unpacked to find out that it is more. */
+const smallStored = 4096
+/** And unpacked. */
+const smallBytes = 32 * 1024
+const heldBy = (sizeOf: (column: string) => string) =>
+  `(${['inputs', 'result', 'error'].map((column) => `coalesce(${sizeOf(column)}, 0)`).join(' + ')}
+    + (select coalesce(sum(${sizeOf('s.record')}), 0) from workflow_steps s where s.run_id = r.run_id))`
+const listSmallStatement = readStatement(
+  'read-small-runs',
+  `case when ${heldBy((column) => `pg_column_size(${column})`)} > ${smallStored} then true
+    else ${heldBy((column) => `octet_length(${column}::text)`)} > ${smallBytes} end`,
+)
+const listStatement = readStatement('read-runs', 'false')
+
+/** Those that are small enough to be held many at a time; of others that they are there. */
+export function listSmallRuns(database: Database, workspaceId: string, runIds: readonly string[]) {
+  return listShown(database, listSmallStatement, workspaceId, runIds)
+}
+
+export function listRuns(database: Database, workspaceId: string, runIds: readonly string[]) {
+  return listShown(database, listStatement, workspaceId, runIds)
+}
+
+async function listShown(
   database: Database,
+  statement: HotStatement,
   workspaceId: string,
   runIds: readonly string[],
-): Promise<Map<string, ReadRow>> {
-  const rows = await database.hot<ReadRow>(readSmallRunsStatement, [runIds, workspaceId])
-  return new Map(rows.map((row) => [row.run_id, row]))
+): Promise<ReadRow[]> {
+  type Row =
+    | (Omit<ReadRow, 'steps'> & { step_id: null })
+    | { run_id: string; step_id: string; record: string }
+  const rows = await database.hot<Row>(statement, [runIds, workspaceId])
+  const runs = new Map<string, ReadRow & { steps: Map<string, string> }>()
+  for (const row of rows) {
+    if (row.step_id === null) runs.set(row.run_id, { ...row, steps: new Map() })
+    else runs.get(row.run_id)?.steps.set(row.step_id, row.record)
+  }
+  return [...runs.values()]
 }
 
 const versionStatement = (name: string, which: string): HotStatement => ({

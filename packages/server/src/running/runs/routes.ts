@@ -1,5 +1,6 @@
 import { bindRoutes } from '#operations/bind.ts'
 import type { Feature } from '#operations/feature.ts'
+import { FairPlaces } from '#platform/fair-places.ts'
 import type { Streams } from '#streams/streams.ts'
 import { type ChatQueue, changeHandlers, changeRoutes } from './change-routes.ts'
 import { readHandlers, readRoutes } from './read-routes.ts'
@@ -8,12 +9,16 @@ import { runReconcilers } from './reconcile.ts'
 import { rerunHandlers, rerunRoutes } from './rerun-routes.ts'
 import type { RunParts } from './run-parts.ts'
 
+/** Each is held whole by the process that reads it. */
+const largeReads = { atATime: 2, ofOneWorkspace: 1 }
+
 export function runFeature(parts: RunParts, chats: ChatQueue, streams?: Streams): Feature {
+  const reading = { ...parts, largeReads: new FairPlaces(largeReads.atATime, largeReads.ofOneWorkspace) }
   const routes = [
     ...bindRoutes(changeRoutes, changeHandlers(parts, chats)),
-    ...bindRoutes(readRoutes, readHandlers(parts)),
+    ...bindRoutes(readRoutes, readHandlers(reading)),
     ...bindRoutes(rerunRoutes, rerunHandlers(parts)),
-    ...(streams ? runStreamHandlers(parts, streams) : []),
+    ...(streams ? runStreamHandlers(reading, streams) : []),
   ]
   return { routes, reconcilers: runReconcilers(parts) }
 }

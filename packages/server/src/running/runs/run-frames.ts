@@ -1,4 +1,5 @@
-import type { ReadRun } from './read.ts'
+import { JsonText, textsOf } from '#platform/json-text.ts'
+import { type ReadRun, snapshotOf } from './read.ts'
 
 /** How a reader wants to be told. */
 export interface Telling {
@@ -11,12 +12,11 @@ export interface Telling {
 /** One state of a run as its readers get it. Bytes are made once for all of them. */
 export class Frame {
   readonly version: number
-  readonly #run: ReadRun['run']
+  readonly #run: ReadRun
   #whole: Buffer | undefined
-  #entries: ReadonlyMap<string, string> | undefined
 
-  constructor({ version, run }: ReadRun) {
-    this.version = version
+  constructor(run: ReadRun) {
+    this.version = run.version
     this.#run = run
   }
 
@@ -26,48 +26,27 @@ export class Frame {
 
   /** As bytes: a text would be held twice for each reader that does not take it. */
   get whole(): Buffer {
-    this.#whole ??= toBytes(this.version, {
-      type: 'workflow-snapshot',
-      ...this.#facts,
-      snapshot: this.#run.snapshot,
-    })
+    this.#whole ??= this.#toBytes('workflow-snapshot', [['snapshot', snapshotOf(this.#run)]])
     return this.#whole
   }
 
   /** What is different since the frame that a reader got before; a state that was passed over is in it. */
   since(before: Frame): Buffer {
-    const context = Object.fromEntries(
-      [...this.#texts].flatMap(([name, text]) =>
-        before.#texts.get(name) === text ? [] : [[name, this.#context[name]]],
-      ),
-    )
-    const { context: _context, ...rest } = this.#run.snapshot
-    return toBytes(this.version, {
-      type: 'workflow-changes',
-      ...this.#facts,
-      since: before.version,
-      changed: { ...rest, context },
-      removed: [...before.#texts.keys()].filter((name) => !this.#texts.has(name)),
-    })
+    const old = before.#run.context
+    const context = [...this.#run.context].filter(([name, text]) => old.get(name) !== text)
+    const removed = [...old.keys()].filter((name) => !this.#run.context.has(name))
+    return this.#toBytes('workflow-changes', [
+      ...textsOf({ since: before.version }),
+      ['changed', snapshotOf({ ...this.#run, context: new Map(context) })],
+      ...textsOf({ removed }),
+    ])
   }
 
-  get #facts() {
-    const { runId, workflowId, status, updatedAt } = this.#run
-    return { runId, workflowId, status, updatedAt }
+  #toBytes(type: string, fields: ConstructorParameters<typeof JsonText>[0]): Buffer {
+    const { runId, workflowId, status, updatedAt } = this.#run.facts
+    const text = new JsonText([...textsOf({ type, runId, workflowId, status, updatedAt }), ...fields])
+    // A line of an event stream is one line, however its texts were laid out.
+    const pieces = [...text.pieces()].map((piece) => Buffer.from(piece.replace(/[\r\n]/g, ' ')))
+    return Buffer.concat([Buffer.from(`id: ${this.version}\ndata: `), ...pieces, Buffer.from('\n\n')])
   }
-
-  get #context(): Readonly<Record<string, unknown>> {
-    return this.#run.snapshot.context
-  }
-
-  get #texts(): ReadonlyMap<string, string> {
-    this.#entries ??= new Map(
-      Object.entries(this.#context).map(([name, entry]) => [name, JSON.stringify(entry)]),
-    )
-    return this.#entries
-  }
-}
-
-function toBytes(version: number, event: object): Buffer {
-  return Buffer.from(`id: ${version}\ndata: ${JSON.stringify(event)}\n\n`)
 }

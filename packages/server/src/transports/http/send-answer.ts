@@ -1,12 +1,8 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import {
-  type Answer,
-  type EventsAnswer,
-  type FileAnswer,
-  itemsText,
-  type PreparedJson,
-} from '#operations/answer.ts'
+import type { Answer, EventsAnswer, FileAnswer, PreparedJson } from '#operations/answer.ts'
+
+import { itemsText, textChunks } from '#operations/answer-text.ts'
 
 import { setCookies } from './cookies.ts'
 
@@ -17,8 +13,13 @@ export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer:
   switch (answer.kind) {
     case 'value':
       return reply.code(answer.status).type(jsonType).send(answer.text)
-    case 'items':
-      return reply.type(jsonType).send(Readable.from(itemsText(answer.items, answer.within)))
+    case 'pieces':
+      reply.hold(answer.text.length)
+      return reply.type(jsonType).send(Readable.from(textChunks(answer.text)))
+    case 'items': {
+      const hold = (length: number) => reply.hold(length)
+      return reply.type(jsonType).send(Readable.from(itemsText(answer.items, answer.within, hold)))
+    }
     case 'prepared':
       return sendPrepared(request, reply.type(jsonType), answer.prepared)
     case 'file':

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { type Route, weightOf } from '@guildhall/contract'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify'
 import type { Access } from '#operations/access.ts'
+import type { Hold } from '#operations/answer-text.ts'
 import type { UploadedFile } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Grants } from '#operations/grants.ts'
@@ -42,6 +43,9 @@ declare module 'fastify' {
     /** Of its body and answer; undefined where neither is large. */
     held: Holding | undefined
     span: RequestSpan | undefined
+  }
+  interface FastifyReply {
+    hold: Hold
   }
   interface FastifyContextConfig {
     operation?: Operation

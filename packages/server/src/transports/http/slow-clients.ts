@@ -37,6 +37,9 @@ export function endSlowClients(app: FastifyInstance, settings: ClientSettings): 
   const looking = setInterval(() => endLate(bodies, settings, loop.look()), lookEveryMs).unref()
   app.addHook('onClose', async () => clearInterval(looking))
   app.decorateRequest('held', undefined)
+  app.decorateReply('hold', function (bytes) {
+    if (!hold(held, this.request, this, bytes)) throw tooMuchHeld()
+  })
   app.server.on('request', (_request: IncomingMessage, response: ServerResponse) => {
     response.on('timeout', () => endUnlessTaken(response, settings, loop))
   })
