@@ -7,41 +7,64 @@ const [quote, backslash, comma] = [0x22, 0x5c, 0x2c]
 const [openList, closeList, openRecord, closeRecord] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /**
- * Looks over JSON text before it is parsed, once from left to right and jumping over texts, so that what is made of it is
- * bounded: how deep it nests and how many values it has. Whether it is JSON at all is for the parser.
+ * Looks over JSON as it comes, before it is parsed and jumping over texts, so that what is made of it is bounded: how deep
+ * it nests and how many values it has. Throws at the first byte too many. Whether it is JSON at all is for the parser.
  */
-export function refuseOutsized(text: string, mostValues: number): void {
-  let depth = 0
-  let values = 1
-  for (let at = 0; at < text.length; at++) {
-    switch (text.charCodeAt(at)) {
-      case quote:
-        at = endOfText(text, at)
-        break
-      case openList:
-      case openRecord:
-        values++
-        if (++depth > mostNested) throw refusal(`The body nests deeper than ${mostNested} levels`, mostNested)
-        break
-      case closeList:
-      case closeRecord:
-        depth--
-        break
-      case comma:
-        if (++values > mostValues) throw refusal(`The body has more than ${mostValues} values`, mostValues)
-        break
+export class JsonMeter {
+  readonly #mostValues: number
+  #values = 1
+  #depth = 0
+  #isInText = false
+  /** What came last within a text was a backslash that escapes what comes next. */
+  #isEscaping = false
+
+  constructor(mostValues: number) {
+    this.#mostValues = mostValues
+  }
+
+  take(bytes: Buffer): void {
+    let at = this.#isInText ? this.#afterText(bytes, 0) : 0
+    while (at < bytes.length) {
+      switch (bytes[at++]) {
+        case quote:
+          at = this.#afterText(bytes, at)
+          break
+        case openList:
+        case openRecord:
+          this.#values++
+          if (++this.#depth > mostNested)
+            throw refusal(`The body nests deeper than ${mostNested} levels`, mostNested)
+          break
+        case closeList:
+        case closeRecord:
+          this.#depth--
+          break
+        case comma:
+          if (++this.#values > this.#mostValues)
+            throw refusal(`The body has more than ${this.#mostValues} values`, this.#mostValues)
+          break
+      }
     }
   }
-}
 
-function endOfText(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let first = end
-    while (text.charCodeAt(first - 1) === backslash) first--
-    // An even number of backslashes are backslashes; an odd one ends in an escaped quote.
-    if ((end - first) % 2 === 0) return end
+  /** Behind the quote that ends it: one with an even number of backslashes before it, none of them a quote's. */
+  #afterText(bytes: Buffer, start: number): number {
+    for (let from = start; ; ) {
+      const found = bytes.indexOf(quote, from)
+      const end = found < 0 ? bytes.length : found
+      let first = end
+      while (first > from && bytes[first - 1] === backslash) first--
+      const carried = first === start && this.#isEscaping ? 1 : 0
+      const isEscaping = (end - first + carried) % 2 === 1
+      if (found >= 0 && isEscaping) {
+        from = found + 1
+        continue
+      }
+      this.#isInText = found < 0
+      this.#isEscaping = found < 0 && isEscaping
+      return found < 0 ? end : found + 1
+    }
   }
-  return text.length
 }
 
 export const noNul = 'Text must not contain NUL characters'

@@ -7,7 +7,7 @@ import type { Answer } from './answer.ts'
 import type { Client, Origin, UploadedFile } from './bind.ts'
 import { ApiError, toApiError } from './errors.ts'
 import type { ExactRequest, Grants } from './grants.ts'
-import { noNul, refuseOutsized, refuseUnstorable } from './json-values.ts'
+import { JsonMeter, noNul, refuseUnstorable } from './json-values.ts'
 import { countRequest, refuseIfFull, splitLimits } from './limits.ts'
 import { observe } from './observe.ts'
 import { bodyTooLarge, execute, type Operation, type Operations } from './operation.ts'
@@ -174,6 +174,6 @@ function refuseUnreadable(
   if (address.some((part) => part.includes('\u0000'))) throw new ApiError('INVALID_INPUT', { message: noNul })
   const { bytes, values } = weightOf(route)
   if (Buffer.byteLength(text) > bytes) throw bodyTooLarge(bytes)
-  refuseOutsized(text, values)
+  new JsonMeter(values).take(Buffer.from(text))
   refuseUnstorable(text, body)
 }

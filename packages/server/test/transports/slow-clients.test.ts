@@ -85,6 +85,15 @@ describe('who does not go on sending is told so, and the connection is closed', 
     expect(said()).toMatch(/^HTTP\/1\.1 400 [\s\S]*"limit":/)
     await closed
   })
+
+  test('also when it was refused for what has come of it', async () => {
+    const { socket, said, closed } = dial(house.url)
+    const many = `[${'1,'.repeat(9000)}`
+    socket.write(head('/agents', 'content-type: application/json', 'content-length: 50000') + many)
+    await until(() => said() !== '', waitMs)
+    expect(said()).toMatch(/^HTTP\/1\.1 400 [\s\S]*"limit":5000/)
+    await closed
+  })
 })
 
 test('who keeps sending has the time that it takes', async () => {
@@ -104,10 +113,11 @@ test('who keeps sending has the time that it takes', async () => {
 test('more than a credential may have under way is refused, and again taken when the rest is through', async () => {
   const length = 3 * mebibyte
   const begun = `{"type":"file","files":[{"path":"a.txt","content":"${'x'.repeat(2 * mebibyte)}`
-  const sendHalf = () => {
+  const sendHalf = async () => {
     const { socket } = dial(house.url)
     const headers = ['content-type: application/json', `content-length: ${length}`]
     socket.write(head('/artifacts', ...headers) + begun)
+    await new Promise((resolve) => setTimeout(resolve, 300))
     return socket
   }
   const upload = async (who: Person) => {
@@ -115,11 +125,11 @@ test('more than a credential may have under way is refused, and again taken when
     const body = { type: 'file', files: [{ path: 'b.txt', content }] }
     return house.call('POST', '/api/v1/artifacts', { token: who.token, body })
   }
-  let half = sendHalf()
+  let half = await sendHalf()
   let refused: Answer | undefined
   // Of two that are on their way it may be the other one that is too much.
   await until(async () => {
-    if (half.destroyed) half = sendHalf()
+    if (half.bytesRead > 0) half = await sendHalf()
     refused = await upload(person)
     return refused.status === 503
   }, waitMs)

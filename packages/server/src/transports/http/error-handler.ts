@@ -21,6 +21,10 @@ export function writeError(
   if (refusal.status >= 500)
     request.log.error({ requestId: request.id, err: refusal.cause ?? error }, 'request failed')
   if (authenticate !== undefined) reply.header('www-authenticate', authenticate)
+  // The framework closes the connection on what is refused while it comes, and who still sends would not see why. What
+  // has told its size is let come to its end, in its time.
+  if (error instanceof ApiError && request.headers['content-length'] !== undefined)
+    reply.removeHeader('connection')
   setRefusalHeaders(refusal, reply)
   reply
     .code(refusal.status)

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { bundleLimits, weightOf } from '@guildhall/contract'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
 import { ApiError } from '#operations/errors.ts'
-import { refuseOutsized, refuseUnstorable } from '#operations/json-values.ts'
+import { JsonMeter, refuseUnstorable } from '#operations/json-values.ts'
 import { sendJson } from './error-handler.ts'
 import { readMultipart } from './multipart.ts'
 
@@ -10,6 +10,10 @@ import { readMultipart } from './multipart.ts'
 export function readJsonOnly(app: FastifyInstance): void {
   const parseJson = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (!isForm(request)) refuseOutsized(reply, payload, valuesReadOf(request))
+    done(null, payload)
+  })
   app.addContentTypeParser(
     'multipart/form-data',
     async (request: FastifyRequest, payload: IncomingMessage) => {
@@ -22,11 +26,6 @@ export function readJsonOnly(app: FastifyInstance): void {
   )
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') return done(null, undefined)
-    try {
-      refuseOutsized(body as string, valuesReadOf(request))
-    } catch (refusal) {
-      return done(refusal as Error, undefined)
-    }
     parseJson(request, body as string, (error, parsed) => {
       if (error) return done(error, undefined)
       try {
@@ -38,6 +37,24 @@ export function readJsonOnly(app: FastifyInstance): void {
     })
   })
   app.addContentTypeParser('*', refuseUnlessEmpty)
+}
+
+const isForm = ({ headers }: FastifyRequest) => /^multipart\//i.test(headers['content-type'] ?? '')
+
+/** As it comes, so that no more of it is kept than is read. Refused as what comes too late is. */
+function refuseOutsized(reply: FastifyReply, payload: RequestPayload, mostValues: number): void {
+  const meter = new JsonMeter(mostValues)
+  const look = (chunk: Buffer) => {
+    // What was refused for its size or its sender is thrown away without a look.
+    if (reply.sent) return void payload.off('data', look)
+    try {
+      meter.take(chunk)
+    } catch (refusal) {
+      payload.off('data', look)
+      payload.emit('error', refusal)
+    }
+  }
+  payload.on('data', look)
 }
 
 function valuesReadOf({ routeOptions: { config } }: FastifyRequest): number {

@@ -8,6 +8,8 @@ import { hasNoBody } from './read-bodies.ts'
 const bytesPerSecond = 64 * 1024
 /** How often it is looked who is late. */
 const lookEveryMs = 1000
+/** After each chunk of what is not wanted any more. */
+const restMs = 10
 /** Less than that is not worth the counting. */
 const smallAnswer = 16 * 1024
 
@@ -105,9 +107,23 @@ function watchBody(
   bodies.add(body)
   payload.on('data', (chunk: Buffer) => {
     body.bytes += chunk.length
-    if (bodies.has(body) && !hold(held, request, reply, chunk.length)) refuse(bodies, body, tooMuchHeld())
+    if (reply.sent) rest(payload)
+    else if (!hold(held, request, reply, chunk.length)) refuse(body, tooMuchHeld())
   })
-  payload.once('end', forget).once('close', forget).once('error', forget)
+  // Who read it does not listen any more after a first refusal; the rest of it has to come in time all the same.
+  payload
+    .once('end', forget)
+    .once('close', forget)
+    .on('error', () => {})
+}
+
+/**
+ * What is only thrown away may take its time: a turn in which as much is read as many senders have ready would be a long
+ * one for everybody else.
+ */
+function rest(payload: RequestPayload): void {
+  payload.pause()
+  setTimeout(() => payload.resume(), restMs)
 }
 
 function hold(held: HeldBytes, request: FastifyRequest, reply: FastifyReply, bytes: number): boolean {
@@ -126,14 +142,12 @@ function endLate(bodies: Set<BodyUnderWay>, { bodyMs }: ClientSettings, stoodSti
   const now = performance.now()
   for (const body of bodies) {
     body.began += stoodStillMs
-    if (now - body.began > bodyMs + (body.bytes / bytesPerSecond) * 1000) refuse(bodies, body, tooSlow())
+    if (now - body.began > bodyMs + (body.bytes / bytesPerSecond) * 1000) refuse(body, tooSlow())
   }
 }
 
 /** To whoever reads the body it is as if the connection had failed; the answer can still be written to it. */
-function refuse(bodies: Set<BodyUnderWay>, body: BodyUnderWay, refusal: ApiError): void {
-  const { payload, request, response } = body
-  bodies.delete(body)
+function refuse({ payload, request, response }: BodyUnderWay, refusal: ApiError): void {
   if (response.writableEnded) request.socket.destroy()
   else payload.emit('error', refusal)
 }
