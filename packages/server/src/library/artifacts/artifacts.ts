@@ -3,14 +3,14 @@ import { anySkill } from '@guildhall/contract'
 import type { Access } from '#operations/access.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Principal } from '#operations/principal.ts'
-import { idleInTransactionMs, type Tx } from '#platform/database.ts'
+import { type Db, idleInTransactionMs, type Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
-import { type Bundle, contentChecksum } from './bundle.ts'
+import { contentChecksum } from './bundle.ts'
 import { type Quotas, requireArtifactRoom } from './quota.ts'
 import * as store from './store.ts'
 import { type BundleFile, unpack } from './unpack.ts'
 
-export { type Bundle, decodeBase64, toBundle } from './bundle.ts'
+export { arrangeFiles, type Bundle, decodeBase64, toBundle } from './bundle.ts'
 export { bundlePath, chooseForBundle } from './bundle-path.ts'
 export { givenFiles } from './given-files.ts'
 export { isQuotaExceeded, requireArtifactRoom } from './quota.ts'
@@ -20,7 +20,7 @@ export { listTouchedArtifacts } from './touched-store.ts'
 export { zipBundle } from './zip.ts'
 export { type BundleFile, unpack }
 
-interface StoredFile {
+export interface StoredFile {
   path: string
   sizeBytes: number
   checksum: string
@@ -34,30 +34,41 @@ export interface StoredBundle {
 }
 
 /**
- * Writes a bundle's bytes, before the transaction that refers to them. If that never comes, the sweep removes them
- * after its grace time; until then they are in nobody's way.
+ * Writes those of a bundle's bytes that are not there yet, before the transaction that refers to them. If that never
+ * comes, the sweep removes them after its grace time; until then they are in nobody's way.
  */
 export async function storeFiles(
-  deps: Pick<Deps, 'database' | 'storage'>,
-  bundle: Bundle,
+  { database, storage }: Pick<Deps, 'database' | 'storage'>,
+  bundle: { readonly files: readonly (BundleFile | StoredFile)[]; readonly sizeBytes: number },
 ): Promise<StoredBundle> {
-  const files = bundle.files.map(({ path, bytes }) => ({
-    path,
-    bytes,
-    checksum: createHash('sha256').update(bytes).digest('hex'),
-  }))
+  const files = bundle.files.map((file) => {
+    if ('checksum' in file) return { stored: file }
+    const checksum = createHash('sha256').update(file.bytes).digest('hex')
+    return { stored: { path: file.path, sizeBytes: file.bytes.length, checksum }, bytes: file.bytes }
+  })
+  const stored = files.map((file) => file.stored)
   await store.touchBlobs(
-    deps.database.db,
-    files.map(({ checksum, bytes }) => ({ checksum, size_bytes: bytes.length })),
+    database.db,
+    stored.map(({ checksum, sizeBytes }) => ({ checksum, size_bytes: sizeBytes })),
   )
-  for (const { bytes, checksum } of files) {
-    const written = deps.storage
-      .has(checksum)
-      .then((there) => (there ? undefined : deps.storage.put(bytes, { maxBytes: bytes.length })))
+  for (const { bytes, stored } of files) {
+    if (!bytes) continue
+    const written = storage
+      .has(stored.checksum)
+      .then((there) => (there ? undefined : storage.put(bytes, { maxBytes: bytes.length })))
     await written.catch(storageAway)
   }
-  const stored = files.map(({ path, bytes, checksum }) => ({ path, sizeBytes: bytes.length, checksum }))
   return { files: stored, checksum: contentChecksum(stored), sizeBytes: bundle.sizeBytes }
+}
+
+/**
+ * The files of a bundle that is going to be referred to once more, by parts or whole. Kept for the sweep's grace time from
+ * here on; undefined when the sweep has taken it away.
+ */
+export async function claimStoredFiles(db: Db, bundleChecksum: string): Promise<StoredFile[] | undefined> {
+  if (!(await store.claimBundle(db, bundleChecksum))) return undefined
+  const files = await store.listBundleFiles(db, bundleChecksum)
+  return files.map(({ path, size_bytes: sizeBytes, checksum }) => ({ path, sizeBytes, checksum }))
 }
 
 /** First thing in a transaction that is going to refer to the bundle: from here on no sweep takes it away. */

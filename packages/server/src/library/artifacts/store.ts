@@ -47,7 +47,7 @@ export async function insertBundle(tx: Tx, bundle: NewBundle, files: readonly Ar
 }
 
 /** Undefined when a sweep has taken it away. */
-export async function claimBundle(tx: Tx, checksum: string) {
+export async function claimBundle(tx: Db, checksum: string) {
   return tx
     .updateTable('bundles')
     .set({ touched_at: now })

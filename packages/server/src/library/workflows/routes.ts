@@ -7,7 +7,13 @@ import {
 } from '@guildhall/contract'
 import { recordActivity } from '#accounts/activity/activity.ts'
 import { listAgentSlugs } from '#library/agents/agents.ts'
-import { type BundleFile, findArtifact, readBundle, toBundle } from '#library/artifacts/artifacts.ts'
+import {
+  type BundleFile,
+  findArtifact,
+  listBundleFiles,
+  readFiles,
+  toBundle,
+} from '#library/artifacts/artifacts.ts'
 import { type IssueReport, listingOf } from '#machinery/graph/graph.ts'
 import { bindRoutes, type Call } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
@@ -135,8 +141,11 @@ async function readArtifact(deps: Deps, workspaceId: string, artifactId: string)
   if (artifact.type !== 'workflow') {
     throw new ApiError('INVALID_INPUT', { message: `artifactId: a ${artifact.type}, not a workflow` })
   }
-  const files = await readBundle(deps, artifact.content_checksum)
-  const main = files.find(({ path }) => path === 'workflow.json')
+  const files = await listBundleFiles(deps.database.db, artifact.content_checksum)
+  const [main] = await readFiles(
+    deps,
+    files.filter(({ path }) => path === 'workflow.json'),
+  )
   if (!main) {
     const mistake = 'The artifact cannot be installed: it has no workflow.json'
     throw new ApiError('INTERNAL_ERROR', { mistake, details: { missing: 'workflow.json' } })
