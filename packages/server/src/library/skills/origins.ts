@@ -41,9 +41,8 @@ export async function findOrigin(
   if (artifactId !== undefined && registry !== undefined) {
     throw new ApiError('INVALID_INPUT', { message: 'Name an artifactId or a registry, not both' })
   }
-  const { workspaceId } = principal
-  if (artifactId !== undefined) return fromArtifact(deps, workspaceId, artifactId)
-  if (registry !== undefined) return fromRegistry(deps, workspaceId, { registry, slug }, signal)
+  if (artifactId !== undefined) return fromArtifact(deps, principal.workspaceId, artifactId)
+  if (registry !== undefined) return fromRegistry(deps, principal, { registry, slug }, signal)
   return fromCatalog(deps, slug)
 }
 
@@ -67,11 +66,11 @@ async function fromArtifact(deps: Deps, workspaceId: string, artifactId: string)
 
 async function fromRegistry(
   deps: Deps,
-  workspaceId: string,
+  { workspaceId, userId }: Principal,
   source: { registry: string; slug: string },
   signal: AbortSignal,
 ): Promise<Origin> {
-  const fetching = { outbound: deps.outbound, workspaceId }
+  const fetching = { outbound: deps.outbound, userId }
   const { files, repository, commitHash } = await fetchRegistry(fetching, source, signal).catch(installFailed)
   return fromBundle(deps, workspaceId, toBundle('skill', files), { repository, commitHash })
 }
@@ -106,7 +105,7 @@ export async function fetchSource(
   if (source.type === 'git') {
     const { url, ref, path } = source
     const input = { url, ...(ref ? { ref } : {}), ...(path ? { path } : {}), ...(kind ? { kind } : {}) }
-    const fetching = { outbound: deps.outbound, workspaceId: principal.workspaceId }
+    const fetching = { outbound: deps.outbound, userId: principal.userId }
     const { files, repository, commitHash } = await fetchGit(fetching, input, signal)
     return { files, origin: { repository, commitHash } }
   }

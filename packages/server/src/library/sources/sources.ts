@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bundleLimits, isSlug } from '@guildhall/contract'
 import { type BundleFile, bundlePath, toBundle, unpack } from '#library/artifacts/artifacts.ts'
 import { ApiError } from '#operations/errors.ts'
+import { FairPlaces } from '#platform/fair-places.ts'
 import {
   checkDestination,
   type FetchedBody,
@@ -40,34 +42,34 @@ const gitInternals = /(?:^|\/)(?:\.git|git~\d+)(?:\/|$)/i
 /** Whose fetch it is, and by which way out. */
 interface Fetching {
   readonly outbound: Outbound
-  /** The workspace; none for what the operator fetches. */
-  readonly workspaceId?: string
+  /** The person; none for what the operator fetches. */
+  readonly userId?: string
 }
 
 /**
- * A fetch holds memory, a disk's place and processes; whoever comes when all are taken tries again. One workspace has
- * only some of them, however slow the places are that it fetches from: others find one free.
+ * A fetch holds memory, a disk's place and processes. One person has only some of the places, through however many
+ * workspaces and keys and however slow what is fetched from is: others find one free.
  */
-const mostAtOnce = 8
-const mostOfOne = 2
-const underWay: (string | undefined)[] = []
+const places = new FairPlaces(8, 2)
+/** Who waits for a place for longer than that is told to come again. */
+const placeWithinMs = 5000
 
 async function bounded<T>(
-  { outbound: { timeoutMs }, workspaceId }: Fetching,
+  { outbound: { timeoutMs }, userId = randomUUID() }: Fetching,
   signal: AbortSignal,
   fetch: (ends: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const own = underWay.filter((owner) => owner === workspaceId).length
-  if (underWay.length >= mostAtOnce || (workspaceId !== undefined && own >= mostOfOne))
-    throw away(new Error(`${underWay.length} fetches are under way, ${own} of them for ${workspaceId}`))
-  underWay.push(workspaceId)
+  const patience = AbortSignal.any([signal, AbortSignal.timeout(Math.min(placeWithinMs, timeoutMs))])
+  const leave = await places.take(userId, patience).catch((error: unknown) => {
+    throw away(error)
+  })
   const ends = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
   try {
     return await fetch(ends)
   } catch (error) {
     throw tell(error, ends)
   } finally {
-    underWay.splice(underWay.indexOf(workspaceId), 1)
+    leave()
   }
 }
 

@@ -208,11 +208,10 @@ describe('names', () => {
     for (let i = 0; i < 3; i++) await expect(check(resolve)).rejects.toMatchObject({ kind: 'refused' })
   })
 
-  test('one workspace that fetches from slow places leaves places for others', async () => {
+  test('one person who fetches from slow places leaves places for others', async () => {
     const slow = { ...outbound, timeoutMs: 300, resolve: () => new Promise<string[]>(() => {}) }
     const source = { url: 'https://git.example/x' }
-    const fetchFor = (workspaceId: string, from: Outbound) =>
-      fetchGit({ outbound: from, workspaceId }, source, never)
+    const fetchFor = (userId: string, from: Outbound) => fetchGit({ outbound: from, userId }, source, never)
     const began = performance.now()
     const greedy = Array.from({ length: 20 }, () => refusalOf(fetchFor('greedy', slow)))
     const refusing = { ...outbound, resolve: async () => ['10.0.0.1'] }

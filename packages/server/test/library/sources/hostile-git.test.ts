@@ -162,13 +162,15 @@ describe('a server that misbehaves', () => {
     },
   )
 
-  test('eight fetches at once; the ninth is told to come later', async () => {
+  test('eight fetches at once; the ninth waits, and is told to come later when none has ended', async () => {
     const caller = new AbortController()
     const eight = Array.from({ length: 8 }, (_, i) => refusalOf(fetch(`silent/${i}`, {}, caller.signal)))
-    expect((await refusalOf(fetch('plain.git'))).code).toBe('SERVICE_UNAVAILABLE')
+    const refused = await refusalOf(impatient('plain.git', 300))
+    expect([refused.code, refused.retryAfterSeconds]).toEqual(['SERVICE_UNAVAILABLE', 5])
+    const waiting = fetch('plain.git')
     caller.abort()
     await Promise.all(eight)
-    expect((await fetch('plain.git')).files).toHaveLength(1)
+    expect((await waiting).files).toHaveLength(1)
   })
 })
 
