@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { withDatabase } from '../../../../test/support/database.ts'
 import { until } from '../../../../test/support/processes.ts'
 import { expectWithin } from '../../../../test/support/proof.ts'
 import { createDatabase, type House, nowhere, openHouse, shiftClock } from '../support/house.ts'
@@ -111,12 +112,17 @@ test('peppers are rotated while processes of both kinds run: behind the old one,
     open(`2:${fresh},1:${old}`),
   ])
   const person = await before.newPerson()
-  const { secret } = await before.newKey(person)
+  const { id, secret } = await before.newKey(person)
+  const isMoved = () =>
+    withDatabase(databaseUrl, async (database) => {
+      const text = 'select from api_key_secrets where key_id = $1 and pepper_version = 2'
+      return (await database.query(text, [id])).rowCount === 1
+    })
   expect((await use(behind, secret)).status).toBe(200)
   expect((await use(before, secret)).status).toBe(200)
   // The first use under the new pepper moves the key to it; who knows both keeps working.
   expect((await use(inFront, secret)).status).toBe(200)
-  await wait(100)
+  await until(isMoved, 30_000)
   await before.close()
   const alone = await open(`2:${fresh}`)
   for (const at of [behind, inFront, alone]) expect((await use(at, secret)).status).toBe(200)
