@@ -158,6 +158,14 @@ export const tests: readonly Proof[] = [
     },
   },
   {
+    name: 'weight',
+    claim: 'Nobody waits for what is heaviest of what others may send and ask for.',
+    size: 'sixty bodies of 1 and of 7 MB, forty reads of a run of 14.7 MB, sixty lists of such runs, sixty times twenty attachments of 9.9 MB',
+    minutes: 3,
+    needs: ['quiet'],
+    run: { files: [...system('weight.proof'), ...server('transports/slow-clients')] },
+  },
+  {
     name: 'endings',
     claim: 'Access that has ended ends what stands on it within its time, in every process.',
     size: 'keys, sessions, grants, memberships, each kind of connection',
