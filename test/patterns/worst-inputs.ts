@@ -276,6 +276,8 @@ export const worstInputs: readonly (readonly [pattern: RegExp, ...attacks: Attac
   ...secretInputs,
   // Lines of what is quoted.
   [/\r\n|[\n\v\f\r\x85\u2028\u2029]/, ['', '\r', ''], ['', 'a', '']],
+  [/[\r\n]/g, ['', 'a', ''], ['', '\n', '']],
+  [/^multipart\//i, ['', 'multipart', '/']],
   [/(?!\t)[\p{Cc}\p{Cf}]/gu, ['', '\t', ''], ['', '\u200b', '']],
   [/[^\w-]/g, ['', '.', ''], ['', 'a', '']],
   // Ids of runs, notifications and threads.
