@@ -13,6 +13,7 @@ export async function countCalls(engine: Engine, condition: string): Promise<num
 }
 
 export interface OpenCall {
+  readonly id: string
   readonly service: string
   readonly handler: string
   /** Of a run: its id. */
@@ -26,7 +27,7 @@ export interface OpenCall {
 export function listOpenCalls(engine: Engine): Promise<OpenCall[]> {
   return query(
     engine,
-    `select target_service_name as service, target_handler_name as handler, target_service_key as key, status,
+    `select id, target_service_name as service, target_handler_name as handler, target_service_key as key, status,
        retry_count as retries, last_failure as failure from sys_invocation where status != 'completed'`,
   )
 }

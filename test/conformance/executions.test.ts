@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { inWorkspace, newKey, newPerson, newWorkspace } from './support/actors.ts'
+import { inWorkspace, must, newKey, newPerson, newWorkspace } from './support/actors.ts'
 import {
   bash,
   broken,
@@ -48,9 +48,9 @@ describe('the record of an execution', () => {
       skill_name: errand,
       status: 'idle',
     })
-    const started = (await run(person, quick)).body
+    const started = must(await run(person, quick), 200)
     await readLog(person, started.executionId)
-    const again = (await rerun(person, started.executionId, quick)).body
+    const again = must(await rerun(person, started.executionId, quick), 200)
     await readLog(person, again.executionId)
     const status = await statusOf(person, started.executionId)
     const item = await itemOf(person, started.executionId)

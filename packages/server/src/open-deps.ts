@@ -24,7 +24,7 @@ export async function openDeps(config: Config, logger: Logger, stopping: AbortSi
     rateWindows: new RateWindows({ redis, onLocal: () => metrics.localLimiter.inc() }),
     storage: openStorage(config.storage),
     outbound: openOutbound(config.fetchAllow, config.fetchAllowCaFile),
-    engine: createEngineClient(config.restateIngressUrl),
+    engine: createEngineClient(config.restateIngressUrl, config.restateAdminUrl),
     telemetry: await startTelemetry(config, 'api'),
     stopping,
   }

@@ -20,6 +20,11 @@ export function isPassing(error: unknown): boolean {
   return isDatabaseAway(error) || /^(40001|40P01|55P03|57014)$/.test(stateOf(error))
 }
 
+/** Whether a value is none that the database keeps, as a text with a NUL: it will not be one the next time either. */
+export function isUnstorable(error: unknown): boolean {
+  return stateOf(error).startsWith('22')
+}
+
 /** Whether a lock that was asked for without waiting is held by somebody else. */
 export function isLocked(error: unknown): boolean {
   return stateOf(error) === '55P03'

@@ -21,6 +21,13 @@ export interface AnswerWord {
   readonly resumeId: string
 }
 
+/** One that the engine has put aside. */
+export interface PausedCall {
+  readonly invocationId: string
+  /** Of the call that drives a run. */
+  readonly runId: string | undefined
+}
+
 /** How every process speaks to the durable engine, whatever that is. */
 export interface EngineClient {
   /** Has a worker take a started execution. Asked again for the same offer, nothing more happens. */
@@ -35,6 +42,11 @@ export interface EngineClient {
   cancelRun(runId: string, invocationId: string): Promise<void>
   /** Lets whoever waits for it go on. */
   resolveAwakeable(awakeableId: string): Promise<void>
+  /** Calls of runs and steps that failed so often that the engine does not try them again. */
+  listPaused(limit: number): Promise<PausedCall[]>
+  resumePaused(invocationId: string): Promise<void>
+  /** For good; whoever waits for it is told that it was ended. */
+  endPaused(invocationId: string): Promise<void>
   /** Whether the engine answers, and whether it reaches a worker. */
   check(): Promise<{ engine: boolean; workers: boolean }>
 }

@@ -62,7 +62,7 @@ const change = (id: number, to: Record<string, unknown>) =>
 test('every call to an engine that hangs comes to an end', async () => {
   const silent = await openIngress()
   silent.behave(hangs)
-  const client = createEngineClient(silent.url)
+  const client = createEngineClient(silent.url, silent.url)
   const runId = `run_${randomUUID()}`
   const calls: { [Name in keyof EngineClient]: Parameters<EngineClient[Name]> } = {
     runExecution: [{ executionRowId: 1, attempt: 1, offer: 0 }],
@@ -71,6 +71,9 @@ test('every call to an engine that hangs comes to an end', async () => {
     answerRun: [runId, { key: 'k', resumeId: 'r' }],
     cancelRun: [runId, invocationId],
     resolveAwakeable: [awakeableId],
+    listPaused: [1],
+    resumePaused: [invocationId],
+    endPaused: [invocationId],
     check: [],
   }
   expect(Object.keys(client).sort()).toEqual(Object.keys(calls).sort())

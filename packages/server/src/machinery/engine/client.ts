@@ -4,6 +4,7 @@ import { fetchWithin } from './deadline.ts'
 import { engineId } from './engine-id.ts'
 import type { ExecutionService } from './execution-service.ts'
 import type { heartbeat } from './heartbeat.ts'
+import { pausedCalls } from './paused.ts'
 import { watchPulse } from './pulse.ts'
 import type { ThreadService } from './thread-service.ts'
 import type { WorkflowService } from './workflow-run.ts'
@@ -17,7 +18,7 @@ const executionService: ExecutionService = { name: 'ExecutionRunner' }
 const workflowService: WorkflowService = { name: 'WorkflowRun' }
 const threadService: ThreadService = { name: 'Thread' }
 
-export function createEngineClient(ingressUrl: string): EngineClient {
+export function createEngineClient(ingressUrl: string, adminUrl: string): EngineClient {
   const asking = fetchWithin(answerWithinMs)
   const soon = connect({ url: ingressUrl, retry: false, fetch: asking })
   const patient = connect({ url: ingressUrl, retry: false, fetch: fetchWithin(takenWithinMs) })
@@ -48,6 +49,7 @@ export function createEngineClient(ingressUrl: string): EngineClient {
         .objectSendClient(threadService, String(call.threadRowId))
         .run(call, SendOpts.from({ idempotencyKey }))
     },
+    ...pausedCalls(adminUrl),
     check: async () => {
       const [engine, workers] = await Promise.all([orFalse(engineAnswers()), orFalse(workerAnswers())])
       return { engine, workers: engine && workers }

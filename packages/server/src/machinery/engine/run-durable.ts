@@ -3,7 +3,7 @@ import {
   CancelledError,
   type InvocationPromise,
   RestatePromise,
-  type TerminalError,
+  TerminalError,
   type WorkflowContext,
 } from '@restatedev/restate-sdk'
 import {
@@ -18,6 +18,7 @@ import {
   type StepOutcome,
   type Suspension,
 } from '#machinery/graph/graph.ts'
+import { isUnstorable } from '#platform/database-errors.ts'
 import type { OpenRun, RunRecords, StepWrite } from './drive.ts'
 import type { StepService } from './step-runner.ts'
 
@@ -118,7 +119,10 @@ export class RunDurable implements Durable {
   }
 
   readAnswer({ key }: Suspension, answerId: unknown): PromiseLike<Answer> {
-    return this.#ctx.run(`answer ${key}`, () => this.#records.readAnswer(this.#ctx.key, String(answerId)))
+    return this.#ctx.run(
+      `answer ${key}`,
+      forGood(() => this.#records.readAnswer(this.#ctx.key, String(answerId))),
+    )
   }
 
   async race(promises: readonly PromiseLike<unknown>[]): Promise<{ index: number; value: unknown }> {
@@ -153,7 +157,10 @@ export class RunDurable implements Durable {
     // Its place is given away with it.
     this.#isAsleep = true
     await this.#orCanceled(
-      this.#ctx.run('suspend', () => this.#records.pause(this.#run.opening, writes, pause)),
+      this.#ctx.run(
+        'suspend',
+        forGood(() => this.#records.pause(this.#run.opening, writes, pause)),
+      ),
     )
   }
 
@@ -183,7 +190,7 @@ export class RunDurable implements Durable {
       this.#writtenAt = Date.now()
       return { outcome, isWritten: true }
     }
-    return this.#ctx.run(call.idempotencyKey, perform).map((performed, failure) => {
+    return this.#ctx.run(call.idempotencyKey, forGood(perform)).map((performed, failure) => {
       const outcome = this.#outcomeOf(performed?.outcome, failure)
       const record = after(outcome)
       if (!performed?.isWritten) for (const write of writes) this.#pending.set(write.stepId, write)
@@ -243,7 +250,8 @@ export class RunDurable implements Durable {
     const writes = this.takeUnwritten()
     const pace = willSleep ? 'asleep' : 'advancing'
     this.#isAsleep = willSleep
-    await this.#orCanceled(this.#ctx.run('note', () => this.#records.write(this.#run.opening, writes, pace)))
+    const write = () => this.#records.write(this.#run.opening, writes, pace)
+    await this.#orCanceled(this.#ctx.run('note', forGood(write)))
   }
 
   /** Whoever answered has seen to the run's place; after a sleep it has to find one itself. */
@@ -253,13 +261,21 @@ export class RunDurable implements Durable {
     if (!winner || this.#answers.has(winner)) return
     const key = `place:${++this.#wakings}`
     const wake = () => this.#records.wake(this.#run.opening, this.#run.caller, key)
-    const hasPlace = await this.#orCanceled(this.#ctx.run(key, wake))
+    const hasPlace = await this.#orCanceled(this.#ctx.run(key, forGood(wake)))
     if (hasPlace === 'refused') {
       await this.#cancelCalls()
       throw new RunFailed({ name: 'WorkflowError', ...accessEnded })
     }
     if (!hasPlace) await this.#orCanceled(this.#ctx.promise<string>(key).get())
   }
+}
+
+/** What cannot be stored cannot be the next time either: the engine does not try it again, and the run ends with it. */
+export function forGood<T>(act: () => Promise<T>): () => Promise<T> {
+  return () =>
+    act().catch((error: unknown) => {
+      throw isUnstorable(error) ? new TerminalError('What the run came to cannot be stored.') : error
+    })
 }
 
 function indexed(index: number) {

@@ -1,5 +1,6 @@
 import { CancelledError, type Context, service } from '@restatedev/restate-sdk'
 import type { StepCall, StepOutcome } from '#machinery/graph/graph.ts'
+import { attempts } from './attempts.ts'
 import type { RunCaller, StepWork } from './drive.ts'
 
 export interface StepRequest {
@@ -28,7 +29,7 @@ export function createStepService(work: StepWork) {
       abortTimeout: longerThanAnyMs,
       journalRetention: 0,
       ingressPrivate: true,
-      retryPolicy: { initialInterval: 100, maxInterval: 2000, exponentiationFactor: 2 },
+      retryPolicy: { initialInterval: 100, ...attempts },
     },
   })
 }

@@ -1,4 +1,5 @@
 import {
+  CancelledError,
   handlers,
   InvocationIdParser,
   TerminalError,
@@ -6,10 +7,11 @@ import {
   type WorkflowSharedContext,
   workflow,
 } from '@restatedev/restate-sdk'
-import { runGraph } from '#machinery/graph/graph.ts'
+import { type RunEnd, runGraph } from '#machinery/graph/graph.ts'
 import type { AnswerWord } from '#platform/engine-client.ts'
+import { attempts } from './attempts.ts'
 import type { RunRecords } from './drive.ts'
-import { RunDurable } from './run-durable.ts'
+import { forGood, RunDurable } from './run-durable.ts'
 
 /** An orchestrator that only waits is put aside at once; its steps are calls of their own when they may last. */
 const putAsideAfterMs = 1000
@@ -32,8 +34,14 @@ export function createWorkflowService(records: RunRecords) {
         const run = await records.open(ctx.key, ctx.request().id)
         if (!run) return
         const durable = new RunDurable(ctx, records, run)
-        const end = await runGraph(run.workflow, durable, run.launch, run.reuse)
-        await records.close(run.opening, durable.takeUnwritten(), end)
+        try {
+          const end = await runGraph(run.workflow, durable, run.launch, run.reuse)
+          await forGood(() => records.close(run.opening, durable.takeUnwritten(), end))()
+        } catch (error) {
+          // Thrown on, it would end the call and leave the run as it is.
+          if (!(error instanceof TerminalError) || error instanceof CancelledError) throw error
+          await records.close(run.opening, [], failedFor(error))
+        }
       },
       answer: handlers.workflow.shared(
         async (ctx: WorkflowSharedContext, { key, resumeId }: AnswerWord): Promise<void> => {
@@ -59,9 +67,14 @@ export function createWorkflowService(records: RunRecords) {
       abortTimeout: doneInPlaceMs,
       workflowRetention: rememberedMs,
       journalRetention: 0,
-      retryPolicy: { initialInterval: 50, maxInterval: 2000, exponentiationFactor: 2 },
+      retryPolicy: { initialInterval: 50, ...attempts },
     },
   })
+}
+
+function failedFor({ message }: TerminalError): RunEnd {
+  const error = { name: 'WorkflowError', code: 'INTERNAL_ERROR', message } as const
+  return { status: 'failed', error, at: Date.now(), records: new Map() }
 }
 
 export type WorkflowService = ReturnType<typeof createWorkflowService>

@@ -15,6 +15,7 @@ export type StepErrorCode =
   | 'SKILL_FAILED'
   | 'REFERENCE_GONE'
   | 'ACCESS_ENDED'
+  | 'INTERNAL_ERROR'
 
 /** Why a step cannot succeed; trying these again gives the same. */
 const finalCodes: ReadonlySet<StepErrorCode> = new Set<StepErrorCode>([

@@ -14,6 +14,7 @@ export {
   accessEnded,
   type Failure,
   RunCanceled,
+  type RunError,
   RunFailed,
   type StepErrorCode,
 } from './failure.ts'

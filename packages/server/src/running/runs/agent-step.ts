@@ -5,7 +5,8 @@ import { accessEnded, type StepCall, type StepOutcome } from '#machinery/graph/g
 import { valueIn } from '#machinery/loop/loop.ts'
 import type { Actor } from '#operations/actor.ts'
 import { ApiError } from '#operations/errors.ts'
-import { attempt, failed, succeeded, withTimeout } from './perform-step.ts'
+import { isUnstorable } from '#platform/database-errors.ts'
+import { attempt, failed, succeeded, unstorable, withTimeout } from './perform-step.ts'
 import type { DriveParts, RunParts } from './run-parts.ts'
 import { AccessEnded, admitStep } from './skill-step.ts'
 
@@ -84,6 +85,7 @@ async function beginAgent(
     return agentRunId === undefined ? { kind: 'canceled', at: Date.now() } : { kind: 'begun', agentRunId }
   } catch (error) {
     if (error instanceof AccessEnded) return failed(accessEnded)
+    if (isUnstorable(error)) return failed(unstorable)
     if (!(error instanceof ApiError)) throw error
     const { code: reason, message, details } = error
     return failed({ code: 'AGENT_FAILED', message, details: { reason, ...details } })

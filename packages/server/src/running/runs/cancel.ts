@@ -8,11 +8,11 @@ import { handOver } from './queue.ts'
 import type { RunParts } from './run-parts.ts'
 import * as store from './store.ts'
 
-/**
- * Ends a run, if it has not ended: the row decides, and whatever the engine does from then on counts for nothing. Its
- * skills and agents are stopped; the engine gets word of it, and nobody waits for that. What cannot be reached now gets the word
- * again from a reconciler. Gives the row when this canceled it.
- */
+type Status = store.RunRow['status']
+
+const open: readonly Status[] = ['launching', 'running', 'suspended']
+
+/** Gives the row when this canceled it. */
 export async function cancelRun(
   parts: RunParts,
   runId: string,
@@ -20,20 +20,44 @@ export async function cancelRun(
   {
     from = ['running', 'suspended'],
     spend,
-  }: { from?: readonly store.RunRow['status'][]; spend?: (tx: Tx) => Promise<void> } = {},
+  }: { from?: readonly Status[]; spend?: (tx: Tx) => Promise<void> } = {},
 ): Promise<store.RunRow | undefined> {
-  const { row, dropped } = await parts.database.transaction(async (tx) => {
-    const canceled = await store.claimCancel(tx, runId, from)
-    if (!canceled) return { row: undefined, dropped: [] }
+  return endRun(parts, runId, from, { status: 'canceled' }, async (tx, canceled) => {
     await spend?.(tx)
     const { workspace_id: workspaceId, workflow_id: workflowId } = canceled
     await recordActivity(tx, by, { type: 'workflow.canceled', workspaceId, details: { runId, workflowId } })
-    const endedAt = Date.parse(canceled.ended_at ?? canceled.updated_at)
+  })
+}
+
+/** For one that no worker brings to its end. */
+export async function failRun(parts: RunParts, runId: string): Promise<void> {
+  const message = 'The run could not be carried on, for a reason of the service. It can be run again.'
+  const error = { name: 'WorkflowError', code: 'INTERNAL_ERROR', message } as const
+  await endRun(parts, runId, open, { status: 'failed', error })
+}
+
+/**
+ * Ends a run, if it has not ended: the row decides, and whatever the engine does from then on counts for nothing. Its
+ * skills and agents are stopped; the engine gets word of it, and nobody waits for that. What cannot be reached now gets the word
+ * again from a reconciler. Gives the row when this ended it.
+ */
+async function endRun(
+  parts: RunParts,
+  runId: string,
+  from: readonly Status[],
+  end: Parameters<typeof store.claimEnd>[3],
+  within: (tx: Tx, row: store.RunRow) => Promise<void> = async () => {},
+): Promise<store.RunRow | undefined> {
+  const { row, dropped } = await parts.database.transaction(async (tx) => {
+    const ended = await store.claimEnd(tx, runId, from, end)
+    if (!ended) return { row: undefined, dropped: [] }
+    await within(tx, ended)
+    const endedAt = Date.parse(ended.ended_at ?? ended.updated_at)
     for (const step of await store.listSteps(tx, runId)) {
       const record = abandoned(step.record as StepRecord, endedAt)
       if (record) await store.updateLastRecord(tx, step, record)
     }
-    return { row: canceled, dropped: await dropQuestions(tx, runId) }
+    return { row: ended, dropped: await dropQuestions(tx, runId) }
   })
   if (!row) return undefined
   announceRun(parts, row)
@@ -46,8 +70,6 @@ export async function cancelRun(
 }
 
 const atOnce = 20
-
-const open: readonly store.RunRow['status'][] = ['launching', 'running', 'suspended']
 
 /**
  * For a key that is revoked together with what it runs; how many runs that ended. A launch that the engine has not confirmed

@@ -9,7 +9,7 @@ import {
 } from '#machinery/graph/graph.ts'
 import { type Toolbox, ToolFailure } from '#machinery/tools/tools.ts'
 import type { Actor } from '#operations/actor.ts'
-import { isPassing } from '#platform/database-errors.ts'
+import { isPassing, isUnstorable } from '#platform/database-errors.ts'
 
 /** For whom a step acts, and through what. */
 type StepCaller = RunCaller & Actor
@@ -110,8 +110,15 @@ export function failed(error: Failure): StepOutcome {
   return { kind: 'failed', error, at: Date.now() }
 }
 
+/** A run's own values may hold what no other table keeps. */
+export const unstorable: Failure = {
+  code: 'STEP_INPUT_INVALID',
+  message: 'The input holds something that cannot be stored, such as a NUL character.',
+}
+
 /** Tools and agents may name a code and details; any other error is told by its message alone. */
 function asFailure(error: unknown, code: 'TOOL_FAILED' | 'AGENT_FAILED'): Failure {
+  if (isUnstorable(error)) return unstorable
   const { message } = error instanceof Error ? error : new Error(String(error))
   const named: Partial<AgentFailure | ToolFailure> =
     error instanceof ToolFailure || error instanceof AgentFailure ? error : {}

@@ -6,6 +6,7 @@ import { handOver, sendRun } from './queue.ts'
 import * as reconcileStore from './reconcile-store.ts'
 import { repairRuns } from './repair.ts'
 import type { RunParts } from './run-parts.ts'
+import { PausedRuns } from './tend.ts'
 
 const atMost = 100
 const atOnce = 10
@@ -17,11 +18,12 @@ const stopWithinSeconds = 600
 /**
  * What every process does about once a second, so that no run is left behind by the death of any other: launches that
  * nobody confirmed are void, answers and runs that may not have reached the engine are sent again, canceled runs are
- * stopped again, what should not be is put right, and queues go on. Each has a pace of its own, and an engine that hangs
- * holds up no more than what it is asked for.
+ * stopped again, what the engine has put aside is taken up, what should not be is put right, and queues go on. Each has
+ * a pace of its own, and an engine that hangs holds up no more than what it is asked for.
  */
 export function runReconcilers(parts: RunParts): Reconciler[] {
   const { db } = parts.database
+  const paused = new PausedRuns(parts)
   return [
     {
       name: 'launches of runs',
@@ -53,6 +55,7 @@ export function runReconcilers(parts: RunParts): Reconciler[] {
         await sideBySide(rows, atOnce, (row) => stopDriving(parts, row))
       },
     },
+    { name: 'runs that the engine put aside', run: () => paused.tend() },
     { name: 'rows of runs', run: () => repairRuns(parts) },
     {
       name: 'queues of runs',

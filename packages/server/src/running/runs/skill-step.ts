@@ -5,8 +5,9 @@ import { accessEnded, prepareToolInput, type StepCall, type StepOutcome } from '
 import { executeSkillTool } from '#machinery/tools/tools.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Tx } from '#platform/database.ts'
+import { isUnstorable } from '#platform/database-errors.ts'
 import { beginStepExecution, readStepExecution } from '#running/executions/executions.ts'
-import { failed, succeeded } from './perform-step.ts'
+import { failed, succeeded, unstorable } from './perform-step.ts'
 import type { RunParts } from './run-parts.ts'
 import * as store from './store.ts'
 
@@ -35,6 +36,7 @@ export async function beginSkill(
     return executionId === undefined ? { outcome: { kind: 'canceled', at: Date.now() } } : { executionId }
   } catch (error) {
     if (error instanceof AccessEnded) return { outcome: failed(accessEnded) }
+    if (isUnstorable(error)) return { outcome: failed(unstorable) }
     // Somebody else has the slot again and again, or ours is a fault: the engine tries once more.
     if (!(error instanceof ApiError) || error.code === 'EXECUTION_RUNNING') throw error
     return { outcome: skillFailed(error.code, error.message) }

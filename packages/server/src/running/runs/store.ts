@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import type { RunError } from '#machinery/graph/graph.ts'
 import { now } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Tables, WorkflowRunStatus } from '#platform/tables.ts'
@@ -228,11 +229,18 @@ export async function claimResumeBack(tx: Tx, runId: string, resumeId: string) {
 }
 
 /** Cancels a run that is in one of these states; undefined when it is not. */
-export async function claimCancel(tx: Tx, runId: string, from: readonly WorkflowRunStatus[]) {
+/** Ends a run from outside of it, if it has not ended. */
+export async function claimEnd(
+  tx: Tx,
+  runId: string,
+  from: readonly WorkflowRunStatus[],
+  { status, error }: { status: 'canceled' | 'failed'; error?: RunError },
+) {
   return tx
     .updateTable('workflow_runs')
     .set((e) => ({
-      status: 'canceled',
+      status,
+      ...(error && { error: JSON.stringify(error) }),
       advancing: false,
       queued_at: null,
       asked: 0,
