@@ -3,6 +3,7 @@ import type { Person } from '../../../../test/support/caller.ts'
 import { withDatabase } from '../../../../test/support/database.ts'
 import { installErrand, prepareErrand } from '../../../../test/support/executions.ts'
 import { newSkillArtifact, skillText } from '../../../../test/support/skills.ts'
+import { definitionOf } from '../../../../test/support/workflows.ts'
 import { createDatabase, type House, openHouse, shiftClock } from '../support/house.ts'
 
 const limits = { bytes: 10_000, files: 12, idle: 5 }
@@ -37,9 +38,15 @@ const upload = (by: House, sizes: number[], headers = {}) =>
     body: {
       type: 'file',
       name: 'Notes',
-      files: sizes.map((size, at) => ({ path: `${at}-${Math.random()}.txt`, content: 'x'.repeat(size) })),
+      files: sizes.map((size, at) => ({
+        path: `${at}-${Math.random()}.txt`,
+        content: `${Math.random()}`.padEnd(size, 'x').slice(-size),
+      })),
     },
   })
+
+/** What was written counts no more. */
+const nextHour = () => query(`update artifact_usage set written_hour = written_hour - interval '1 hour'`)
 
 const usage = async () => {
   const { rows } = await query(
@@ -64,7 +71,7 @@ test('of uploads at once to two processes as many are taken as there is room for
   expect([taken.length, refused.length]).toEqual([5, 11])
   for (const { body } of refused) {
     expect(body.error).toMatchObject({ code: 'INVALID_INPUT', details: { limit: limits.bytes } })
-    expect(body.error.message).toContain('delete some first')
+    expect(body.error.message).toMatch(/delete some first|after the full hour/)
   }
   expect(await usage()).toMatchObject({ bytes: 9500, counted_bytes: 9500 })
   // What is refused because of its size alone may be smaller.
@@ -72,6 +79,7 @@ test('of uploads at once to two processes as many are taken as there is room for
   expect((await upload(house, [500])).status).toBeLessThan(300)
   const id: string = taken[0]?.body.id
   expect((await house.call('DELETE', `/api/v1/artifacts/${id}`, { token: person.token })).status).toBe(200)
+  await nextHour()
   expect((await upload(house, [1900])).status).toBeLessThan(300)
   expect(await usage()).toMatchObject({ bytes: 10_000, counted_bytes: 10_000 })
   // Somebody else's workspace has room of its own.
@@ -151,7 +159,9 @@ test('what comes with executions is counted, also through a key without a scope,
   const answers = await atOnce(4, (by) => attach(by, size, { key: secret }))
   const kept = answers.filter(({ status }) => status === 200)
   expect(kept).toHaveLength(3)
-  expect(answers.find(({ status }) => status === 400)?.body.error.details).toEqual({ limit: limits.bytes })
+  expect(answers.find(({ status }) => status === 400)?.body.error.details).toMatchObject({
+    limit: limits.bytes,
+  })
   expect(await counted()).toMatchObject({ bytes: before + 3 * size })
   const { rows } = await query('select count(*)::int as count from blobs')
   expect((await attach(house, size, { key: secret })).status).toBe(400)
@@ -164,6 +174,7 @@ test('what comes with executions is counted, also through a key without a scope,
   const sweep = house.sweeps.find(({ table }) => table === 'attachments')
   expect(await sweep?.run()).toBe(3)
   await shiftClock(databaseUrl, 0)
+  await nextHour()
   expect(await counted()).toMatchObject({ bytes: before })
   expect((await attach(house, size)).status).toBe(200)
 })
@@ -181,7 +192,10 @@ test('versions of a skill are counted by their content, whatever becomes of the 
     return answer.status
   }
   const statuses = []
-  for (const letter of ['a', 'b', 'c', 'd']) statuses.push(await install(letter.repeat(2400)))
+  for (const letter of ['a', 'b', 'c', 'd']) {
+    statuses.push(await install(letter.repeat(2400)))
+    await nextHour()
+  }
   // The fourth finds room as an artifact, and none as a version beside it.
   expect(statuses).toEqual([200, 200, 200, 400])
   const { bytes } = await counted()
@@ -191,4 +205,70 @@ test('versions of a skill are counted by their content, whatever becomes of the 
   })
   expect(restored.status).toBe(200)
   expect(await counted()).toMatchObject({ bytes })
+})
+
+const blobBytes = async () => {
+  const { rows } = await query('select coalesce(sum(size_bytes), 0)::int as bytes from blobs')
+  return rows[0].bytes
+}
+
+test('what nothing refers to counts for the hour in which it was written', async () => {
+  person = await house.newPerson()
+  const before = await blobBytes()
+  const key = { 'idempotency-key': 'one-for-all' }
+  expect((await upload(house, [1000], key)).status).toBeLessThan(300)
+  // Stored before the key is looked at.
+  for (let times = 0; times < 4; times++) expect((await upload(house, [1000], key)).status).toBe(409)
+  for (let times = 0; times < 5; times++) {
+    const made = await upload(house, [1000])
+    expect(made.status, made.text).toBeLessThan(300)
+    await house.call('DELETE', `/api/v1/artifacts/${made.body.id}`, { token: person.token })
+  }
+  for (const send of [() => upload(house, [1000], key), () => upload(house, [1000])]) {
+    const { status, body } = await send()
+    expect([status, body.error.details]).toEqual([400, { limit: limits.bytes, files: limits.files }])
+    expect(body.error.message).toContain('after the full hour')
+  }
+  expect((await blobBytes()) - before).toBeLessThanOrEqual(limits.bytes)
+  expect(await counted()).toMatchObject({ bytes: 1000 })
+  await nextHour()
+  expect((await upload(house, [1000])).status).toBeLessThan(300)
+})
+
+test('definitions of workflows count for it too', async () => {
+  person = await house.newPerson()
+  const install = (filler: number) =>
+    house.call('POST', '/api/v1/workflows/nap/install', {
+      token: person.token,
+      headers: { 'idempotency-key': 'one-for-all' },
+      body: {
+        definition: definitionOf('nap', [{ type: 'sleep', id: `s${'x'.repeat(filler)}`, duration: 1 }]),
+      },
+    })
+  const statuses = []
+  for (let times = 0; times < 60; times++) statuses.push((await install(40 + times)).status)
+  expect([statuses[0], statuses[1], statuses.at(-1)]).toEqual([201, 409, 400])
+})
+
+test('what is sent again counts once within the hour, and again in the next', async () => {
+  person = await house.newPerson()
+  const send = () =>
+    house.call('POST', '/api/v1/artifacts', {
+      token: person.token,
+      body: { type: 'file', name: 'Notes', files: [{ path: 'a.txt', content: `${person.workspaceId}` }] },
+    })
+  const written = async () => {
+    const { rows } = await query(
+      "select written_files::int as files from artifact_usage where workspace_id = $1 and written_hour = date_trunc('hour', guild_now())",
+      [person.workspaceId],
+    )
+    return rows[0].files
+  }
+  for (let times = 0; times < 3; times++) expect((await send()).status).toBeLessThan(300)
+  expect(await written()).toBe(1)
+  await shiftClock(databaseUrl, 3600)
+  await send()
+  await send()
+  expect(await written()).toBe(1)
+  await shiftClock(databaseUrl, 0)
 })

@@ -6,7 +6,7 @@ import type { Principal } from '#operations/principal.ts'
 import { type Db, idleInTransactionMs, type Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
 import { contentChecksum } from './bundle.ts'
-import { type Quotas, requireArtifactRoom } from './quota.ts'
+import { claimWriting, type Quotas, requireArtifactRoom } from './quota.ts'
 import * as store from './store.ts'
 import { type BundleFile, unpack } from './unpack.ts'
 
@@ -40,6 +40,7 @@ export interface StoredBundle {
 export async function storeFiles(
   { database, storage }: Pick<Deps, 'database' | 'storage'>,
   bundle: { readonly files: readonly (BundleFile | StoredFile)[]; readonly sizeBytes: number },
+  claim: (files: readonly StoredFile[]) => Promise<void> = async () => {},
 ): Promise<StoredBundle> {
   const files = bundle.files.map((file) => {
     if ('checksum' in file) return { stored: file }
@@ -47,6 +48,7 @@ export async function storeFiles(
     return { stored: { path: file.path, sizeBytes: file.bytes.length, checksum }, bytes: file.bytes }
   })
   const stored = files.map((file) => file.stored)
+  await claim(stored)
   await store.touchBlobs(
     database.db,
     stored.map(({ checksum, sizeBytes }) => ({ checksum, size_bytes: sizeBytes })),
@@ -59,6 +61,15 @@ export async function storeFiles(
     await written.catch(storageAway)
   }
   return { files: stored, checksum: contentChecksum(stored), sizeBytes: bundle.sizeBytes }
+}
+
+/** The same for a workspace, to whose hour it counts. */
+export async function storeForWorkspace(
+  deps: Pick<Deps, 'database' | 'storage' | 'config'>,
+  workspaceId: string,
+  bundle: Parameters<typeof storeFiles>[1],
+): Promise<StoredBundle> {
+  return storeFiles(deps, bundle, (files) => claimWriting(deps.database.db, deps.config, workspaceId, files))
 }
 
 /**

@@ -11,7 +11,7 @@ import {
   requireArtifactRoom,
   requireReadable,
   storageAway,
-  storeFiles,
+  storeForWorkspace,
   sweepBlobs,
 } from './artifacts.ts'
 import { toBundle } from './bundle.ts'
@@ -30,7 +30,7 @@ export function artifactFeature(deps: Deps): Feature {
       const slug = body.slug ?? bundle.name ?? slugFrom(body.name)
       await requireArtifactRoom(deps.database.db, deps.config, principal.workspaceId, bundle)
       // Bytes first, outside the transaction: a slow store must not hold a connection.
-      const stored = await storeFiles(deps, bundle)
+      const stored = await storeForWorkspace(deps, principal.workspaceId, bundle)
       return createOnce(call, async (tx) => {
         const row = await createArtifact(
           tx,

@@ -86,6 +86,40 @@ export async function findArtifactUsage(db: Db, workspaceId: string) {
   return usage ?? { bytes: 0, files: 0 }
 }
 
+interface Writing {
+  readonly bytes: number
+  readonly files: number
+}
+
+/** Counts what is about to be written to this hour; false, and nothing counted, when it would be more than the most. */
+export async function claimWriting(db: Db, workspaceId: string, { bytes, files }: Writing, most: Writing) {
+  const { rows } = await sql`
+    insert into artifact_usage as u (workspace_id, bytes, files, written_bytes, written_files, written_hour)
+    values (${workspaceId}, 0, 0, ${bytes}, ${files}, date_trunc('hour', guild_now()))
+    on conflict (workspace_id) do update set
+      written_bytes = excluded.written_bytes
+        + case when u.written_hour = excluded.written_hour then u.written_bytes else 0 end,
+      written_files = excluded.written_files
+        + case when u.written_hour = excluded.written_hour then u.written_files else 0 end,
+      written_hour = excluded.written_hour
+    where u.written_hour <> excluded.written_hour
+      or (u.written_bytes + excluded.written_bytes <= ${most.bytes}
+        and u.written_files + excluded.written_files <= ${most.files})
+    returning 1`.execute(db)
+  return rows.length > 0
+}
+
+/** Those of the content that were written, or wanted again, within this hour. */
+export async function listBlobsOfHour(db: Db, checksums: readonly string[]): Promise<string[]> {
+  const rows = await db
+    .selectFrom('blobs')
+    .select('checksum')
+    .where('checksum', 'in', checksums)
+    .where('touched_at', '>=', sql<string>`date_trunc('hour', guild_now())`)
+    .execute()
+  return rows.map(({ checksum }) => checksum)
+}
+
 const columns = [
   'id',
   'type',

@@ -9,7 +9,7 @@ import {
   requireArtifactRoom,
   type StoredBundle,
   storageAway,
-  storeFiles,
+  storeForWorkspace,
   toBundle,
   unpack,
 } from '#library/artifacts/artifacts.ts'
@@ -88,7 +88,7 @@ export async function fromBundle(
   origin: { repository: string; commitHash: string } | undefined,
 ): Promise<Origin> {
   await requireArtifactRoom(deps.database.db, deps.config, workspaceId, bundle)
-  const stored = await storeFiles(deps, bundle)
+  const stored = await storeForWorkspace(deps, workspaceId, bundle)
   return { content: contentOf(bundle, stored, origin), stored }
 }
 

@@ -7,7 +7,13 @@ import {
 } from '@guildhall/contract'
 import { recordActivity } from '#accounts/activity/activity.ts'
 import { lockContents } from '#accounts/workspaces/workspaces.ts'
-import { keepBundle, type StoredBundle, storeFiles, toBundle } from '#library/artifacts/artifacts.ts'
+import {
+  isQuotaExceeded,
+  keepBundle,
+  type StoredBundle,
+  storeForWorkspace,
+  toBundle,
+} from '#library/artifacts/artifacts.ts'
 import { type IssueReport, listingOf } from '#machinery/graph/graph.ts'
 import type { Toolbox } from '#machinery/tools/tools.ts'
 import type { Call } from '#operations/bind.ts'
@@ -59,7 +65,8 @@ export async function install<R extends Route>(
   requireUsableSlug(slug)
   // Bytes first, outside the transaction: a slow store must not hold a connection.
   const file = { path: 'workflow.json', bytes: Buffer.from(input.text) }
-  const stored = await storeFiles(deps, toBundle('workflow', [file])).catch(writeFailed)
+  const bundle = toBundle('workflow', [file])
+  const stored = await storeForWorkspace(deps, workspaceId, bundle).catch(writeFailed)
   const answer = await createOnce(call, async (tx) => {
     const row = await writeWorkflow(tx, principal, stored, {
       slug,
@@ -89,7 +96,8 @@ export function definitionText(body: Readonly<Record<string, unknown>>): string 
 
 /** The definition was good, so this is our failure and not a reason to look at it again. */
 function writeFailed(error: unknown): never {
-  if (error instanceof ApiError) throw new ApiError('INTERNAL_ERROR', { cause: error.cause ?? error })
+  if (error instanceof ApiError && !isQuotaExceeded(error))
+    throw new ApiError('INTERNAL_ERROR', { cause: error.cause ?? error })
   throw error
 }
 

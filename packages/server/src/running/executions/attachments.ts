@@ -9,7 +9,7 @@ import {
   requireReadable,
   type StoredBundle,
   type StoredFile,
-  storeFiles,
+  storeForWorkspace,
 } from '#library/artifacts/artifacts.ts'
 import type { Call } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
@@ -40,7 +40,7 @@ export async function storeAttachments(
   }
   const bundle = arrangeFiles(given, (file) => ('bytes' in file ? file.bytes.length : file.sizeBytes))
   await requireArtifactRoom(deps.database.db, deps.config, principal.workspaceId, bundle)
-  return storeFiles(deps, bundle)
+  return storeForWorkspace(deps, principal.workspaceId, bundle)
 }
 
 function fileOf({ name, artifactId, data }: Attachment): BundleFile {

@@ -10,7 +10,8 @@ import {
   newArtifactId,
   readBundle,
   requireArtifactRoom,
-  storeFiles,
+  type StoredBundle,
+  storeForWorkspace,
   toBundle,
 } from '#library/artifacts/artifacts.ts'
 import type { Usage } from '#machinery/loop/loop.ts'
@@ -260,12 +261,16 @@ export class Runner {
       description: '',
       outputOfKey: row.api_key_id,
     }
+    let files: StoredBundle | undefined
     const stored = await persistently(signal, async () => {
       const { config, database } = this.#parts
       await requireArtifactRoom(database.db, config, row.workspace_id, bundle)
-      const files = await storeFiles(this.#parts, bundle)
-      await database.transaction((tx) => createArtifact(tx, config, owner, { type: 'file', ...about }, files))
-      return files
+      files ??= await storeForWorkspace(this.#parts, row.workspace_id, bundle)
+      const written = files
+      await database.transaction((tx) =>
+        createArtifact(tx, config, owner, { type: 'file', ...about }, written),
+      )
+      return written
     })
     for (const { path, sizeBytes } of stored.files) {
       writer.write({
