@@ -1,3 +1,4 @@
+import type { Approval } from '@guildhall/contract'
 import { beforeAll, expect, test } from 'vitest'
 import { listOpenCalls, type OpenCall } from '../chaos/engine-evidence.ts'
 import { type Caller, createCaller, type Person } from '../support/caller.ts'
@@ -54,6 +55,25 @@ test('a NUL that a run only passes on, asks about and gives is data like any oth
   await runs.resume(runId, { resumeData: 'yes' })
   const { run } = await runs.reaches(runId, endStates, waitMs)
   expect([run.status, run.snapshot.result]).toEqual(['success', { said: nul }])
+})
+
+test('a run that asks more than the inbox takes of it asks the rest as it is answered', async () => {
+  const steps = Array.from({ length: 22 }, (_, at) => ({ ...tool('ask-human'), id: `ask${at}` }))
+  const runId = await start('many', [given({ question: 'Whose?' }), { type: 'parallel', steps }])
+  await runs.reaches(runId, ['suspended'], waitMs)
+  const answered = new Set<string>()
+  while (answered.size < steps.length) {
+    const path = '/api/v1/approvals?kind=workflow&status=pending&limit=100'
+    const { body } = await app.call('GET', path, { token: person.token })
+    const open = (body.items as Approval[]).filter(({ workflow }) => workflow?.runId === runId)
+    expect(open.length).toBeLessThanOrEqual(20)
+    for (const { id } of open) {
+      const said = { token: person.token, body: { resumeData: 'Mine.' } }
+      const answer = await app.call('POST', `/api/v1/approvals/${id}/approve`, said)
+      if (answer.status === 200) answered.add(id)
+    }
+  }
+  expect((await runs.reaches(runId, endStates, waitMs)).run.status).toBe('success')
 })
 
 /** Many short sleeps: the engine puts aside at once what its worker waits in, and not what it has suspended itself. */

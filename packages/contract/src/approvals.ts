@@ -105,7 +105,11 @@ export const Approval = Type.Object(
         workflowId: Type.String(),
         stepId: Type.String(),
         index: Type.Number({ description: 'Of the item, in a foreach; else 0' }),
-        payload: Type.Unsafe<unknown>({}),
+        payload: Type.Unsafe<unknown>({ description: 'What is asked; of more than 32 KiB the beginning' }),
+        payloadBytes: Type.Optional(
+          Type.Number({ description: 'Of the whole, when only its beginning is shown' }),
+        ),
+        payloadUrl: Type.Optional(Type.String({ description: 'Where the whole is, then' })),
       }),
     ),
     budget: Type.Optional(

@@ -184,6 +184,9 @@ export const words = {
   refuse: 'Refuse',
   yourNote: 'A note for the workflow, if you like',
   answerAsJson: 'Your answer, as JSON',
+  allowInPart: (label: string) => `${label} (not all is shown)`,
+  shownInPart: (bytes: number, runId: string) =>
+    `This is the beginning of ${Math.ceil(bytes / 1024)} KiB. The whole is in the run: guild wf run ${runId}`,
   notJson: 'This is not JSON yet.',
 
   passkey: {

@@ -24,6 +24,11 @@ export function voices(approval: Approval): Shown[] {
     say`Verbatim  ${action ? '' : '(no action given)'}`,
     ...(action ? [block(JSON.stringify(action, null, 2))] : []),
     ...(approval.workflow ? [block(JSON.stringify(approval.workflow.payload, null, 2))] : []),
+    ...(approval.workflow?.payloadBytes === undefined
+      ? []
+      : [
+          say`          the beginning of ${approval.workflow.payloadBytes} bytes; the whole: guild wf run ${approval.workflow.runId}`,
+        ]),
   ]
 }
 

@@ -220,7 +220,12 @@ export interface Approval {
     stepId: string
     /** Of the item, in a foreach; else 0 */
     index: number
+    /** What is asked; of more than 32 KiB the beginning */
     payload: unknown
+    /** Of the whole, when only its beginning is shown */
+    payloadBytes?: number
+    /** Where the whole is, then */
+    payloadUrl?: string
   }
   budget?: {
     executionId: string

@@ -47,7 +47,14 @@ export interface SkillWarning {
 /** The tables as the migrations make them. */
 export interface Tables extends AccessTables, OAuthTables, PushTables, ThreadTables {
   blobs: { checksum: string; size_bytes: number; touched_at: Time }
-  artifact_usage: { workspace_id: string; bytes: number; files: number }
+  artifact_usage: {
+    workspace_id: string
+    bytes: number
+    files: number
+    written_bytes: Generated<number>
+    written_files: Generated<number>
+    written_hour: Time
+  }
   artifacts: {
     id: string
     workspace_id: string
@@ -356,6 +363,7 @@ export interface Tables extends AccessTables, OAuthTables, PushTables, ThreadTab
     opened: Generated<number>
     pauses: Generated<number>
     asked: Generated<number>
+    held_back: Generated<boolean>
     resume_id: string | null
     resume_key: string | null
     resume_data: ColumnType<unknown, string | null, string | null>

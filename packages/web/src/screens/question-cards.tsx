@@ -161,6 +161,7 @@ function Step({
   children,
 }: StepProps) {
   const [isWhole, setWhole] = useState(false)
+  const wholeBytes = request.workflow?.payloadBytes
   return (
     <>
       <div className="decision">
@@ -169,6 +170,11 @@ function Step({
           {askOf(request)}
         </Heading>
         {question && <Claim text={question} caption={words.questionSaid} testId="claim-reason" />}
+        {wholeBytes !== undefined && (
+          <p className="quiet" data-testid="cut">
+            {words.shownInPart(wholeBytes, request.workflow?.runId ?? '')}
+          </p>
+        )}
         {material !== undefined && (
           <section className="section">
             <Exact
@@ -184,7 +190,7 @@ function Step({
       <Dock
         name={askOf(request)}
         deciding={deciding}
-        allowLabel={allowLabel}
+        allowLabel={wholeBytes === undefined ? allowLabel : words.allowInPart(allowLabel)}
         canAllow={canAllow}
         canDeny={canDeny}
         denyLabel={words.refuse}

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
 import { noteDecider } from '#access/activation/activation.ts'
+import { jsonBytes } from '#machinery/graph/graph.ts'
 import type { Actor, Doer } from '#operations/actor.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Tx } from '#platform/database.ts'
+import { clipJson } from './clip.ts'
 import type { Decision, ForwardedKind } from './kinds.ts'
+import * as questionStore from './question-store.ts'
 import * as store from './store.ts'
 
 /** A step of a run that waits for a person. */
@@ -14,6 +17,8 @@ export interface Question {
   /** Unlike that of any other question of the run. */
   readonly key: string
   readonly payload: unknown
+  /** Of the whole, when only the beginning is kept here. */
+  readonly payloadBytes?: number
 }
 
 interface AskingRun {
@@ -23,29 +28,53 @@ interface AskingRun {
   readonly apiKeyId: number | null
 }
 
+/** What runs may have open in an inbox, and how much of what each asks is shown there; the whole is in the run. */
+const questionLimits = { ofRun: 20, ofWorkspaceAndKey: 200, shownBytes: 32 * 1024 }
+
+interface Recorded {
+  /** The ids of those that are new or open again. */
+  readonly asked: string[]
+  /** Whether the others of its workspace and key leave no room for some. Those beyond its own number it asks later itself. */
+  readonly isHeldBack: boolean
+}
+
 /**
- * Puts the questions of a suspended run into the inbox of everybody in its workspace; those that are there already stay,
- * and one that was closed by an answer that was taken back is open again. Hold the run's row, so that it is not canceled
- * meanwhile. Gives the ids of those that are new or open again.
+ * Puts the questions of a suspended run into the inbox of everybody in its workspace, the first of them first; those that
+ * are there already stay, and one that was closed by an answer that was taken back is open again. Hold the run's row, so
+ * that it is not canceled meanwhile.
  */
 export async function recordQuestions(
   tx: Tx,
   { runId, workspaceId, userId, apiKeyId }: AskingRun,
   questions: readonly Question[],
-): Promise<string[]> {
-  const rows = questions.map((question) => ({
+): Promise<Recorded> {
+  const open = new Set(questions.length === 0 ? [] : await questionStore.listOpen(tx, runId))
+  const closed = questions.filter(({ key }) => !open.has(questionId(runId, key)))
+  const wanted = closed.slice(0, Math.max(0, questionLimits.ofRun - open.size))
+  if (wanted.length === 0) return { asked: [], isHeldBack: false }
+  const taken = await questionStore.countAsked(tx, workspaceId, apiKeyId)
+  const fitting = wanted.slice(0, Math.max(0, questionLimits.ofWorkspaceAndKey - taken))
+  const rows = fitting.map((question) => ({
     id: questionId(runId, question.key),
     kind: 'workflow' as const,
     key_id: apiKeyId,
     user_id: userId,
     workspace_id: workspaceId,
     subject: runId,
-    question: JSON.stringify(question),
+    question: JSON.stringify({ ...question, ...shownOf(question.payload) }),
   }))
-  if (rows.length === 0) return []
+  const isHeldBack = rows.length < wanted.length
+  if (rows.length === 0) return { asked: [], isHeldBack }
   const added = await store.insertRequests(tx, rows)
   const others = rows.map(({ id }) => id).filter((id) => !added.includes(id))
-  return others.length === 0 ? added : [...added, ...(await store.updateReopened(tx, others))]
+  const reopened = others.length === 0 ? [] : await store.updateReopened(tx, others)
+  return { asked: [...added, ...reopened], isHeldBack }
+}
+
+function shownOf(payload: unknown): Pick<Question, 'payload' | 'payloadBytes'> {
+  const payloadBytes = jsonBytes(payload)
+  if (payloadBytes <= questionLimits.shownBytes) return { payload }
+  return { payload: clipJson(payload, questionLimits.shownBytes), payloadBytes }
 }
 
 /** A question that was answered, in the transaction that takes the answer. */
@@ -91,8 +120,13 @@ export function workflowKind(answer: (answered: Answered) => Promise<void>): For
     decidedBy: 'members',
     decidedOn: 'inbox',
     describe: ({ subject, question }) => {
-      const { workflowId, stepId, index, payload } = question as Question
-      return { workflow: { runId: subject ?? '', workflowId, stepId, index, payload } }
+      const { workflowId, stepId, index, payload, payloadBytes } = question as Question
+      const runId = subject ?? ''
+      const rest = payloadBytes !== undefined && {
+        payloadBytes,
+        payloadUrl: `/api/v1/workflows/runs/${runId}`,
+      }
+      return { workflow: { runId, workflowId, stepId, index, payload, ...rest } }
     },
     forward: async (by, { subject, workspace_id: workspaceId, question }, decision, note) => {
       const { key, payload } = question as Question

@@ -72,6 +72,22 @@ export async function listUnsettled(db: Db, olderThanSeconds: number, limit: num
   return rows.map(({ run_id }) => run_id)
 }
 
+/** Of each workspace and key the run that has waited longest for room in the inbox. */
+export async function listHeldBack(db: Db, limit: number): Promise<string[]> {
+  const rows = await db
+    .selectFrom('workflow_runs')
+    .distinctOn(['workspace_id', 'api_key_id'])
+    .select('run_id')
+    .where('held_back', '=', true)
+    .where('status', '=', 'suspended')
+    .orderBy('workspace_id')
+    .orderBy('api_key_id')
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ run_id }) => run_id)
+}
+
 /** Places of runs that do not advance. Every change of a run sees to its place, so there should be none. */
 export async function claimStrayPlaces(db: Db) {
   const { rows } = await sql<Pick<RunRow, 'run_id' | 'workspace_id'>>`

@@ -35,7 +35,8 @@ export async function settleWithin(tx: Tx, runId: string): Promise<Settled | und
     payload,
   }))
   const dropped = run.had ? await dropQuestions(tx, runId, questions) : []
-  const asked = await recordQuestions(tx, { runId, workspaceId, userId, apiKeyId }, questions)
+  const { asked, isHeldBack } = await recordQuestions(tx, { runId, workspaceId, userId, apiKeyId }, questions)
+  if (isHeldBack) await store.updateHeldBack(tx, runId)
   return { workspaceId, asked, dropped }
 }
 

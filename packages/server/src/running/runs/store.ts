@@ -126,11 +126,17 @@ export async function claimAsking(tx: Tx, runId: string) {
   const { rows } = await sql<
     Pick<RunRow, 'workspace_id' | 'user_id' | 'api_key_id' | 'workflow_id' | 'status'> & { had: boolean }
   >`
-    update workflow_runs r set asked = case when r.status = 'suspended' then r.pauses else 0 end
+    update workflow_runs r
+    set asked = case when r.status = 'suspended' then r.pauses else 0 end, held_back = false
     from (select run_id, asked > 0 as had from workflow_runs where run_id = ${runId} for no key update) before
     where r.run_id = before.run_id and r.status in ('suspended', 'success', 'failed', 'canceled')
     returning r.workspace_id, r.user_id, r.api_key_id, r.workflow_id, r.status, before.had`.execute(tx)
   return rows[0]
+}
+
+/** There was no room for all that it asks. */
+export async function updateHeldBack(tx: Tx, runId: string): Promise<void> {
+  await tx.updateTable('workflow_runs').set({ held_back: true }).where('run_id', '=', runId).execute()
 }
 
 export async function findDefinition(db: Db, checksum: string): Promise<string | undefined> {

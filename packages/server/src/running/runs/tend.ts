@@ -12,7 +12,7 @@ export interface TendSettings {
   readonly tendForMs: number
 }
 
-export const tendSettings: TendSettings = { lookEveryMs: 10_000, tendForMs: 60 * 60_000 }
+const tendSettings: TendSettings = { lookEveryMs: 10_000, tendForMs: 60 * 60_000 }
 
 /**
  * The engine puts a call aside that has failed many times in a row, and does not take it up by itself. Whatever it failed
@@ -34,7 +34,11 @@ export class PausedRuns {
     const now = performance.now()
     if (now - this.#lookedAt < this.#settings.lookEveryMs) return
     this.#lookedAt = now
-    const paused = await this.#parts.engine.listPaused(atMost)
+    const paused = await this.#parts.engine.listPaused(atMost).catch((error: unknown) => {
+      // That the engine is away is told by whoever needs it at once.
+      this.#parts.logger.debug({ err: error }, 'the engine was not asked for what it has put aside')
+      return []
+    })
     for (const call of paused) this.#note(call, now)
     for (const [id, { lastAt }] of this.#seen)
       if (now - lastAt > this.#settings.tendForMs) this.#seen.delete(id)
