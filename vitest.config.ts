@@ -12,8 +12,15 @@ import { defineConfig } from 'vitest/config'
 
 /** A proof runs the same files at their full size, and those that have no small form. */
 const kind = process.env['PROOF'] === '1' ? '{test,proof}' : 'test'
-/** Nothing is expected within a second, and the gate is told what each file does and costs. */
-const common = { expect: { poll: { timeout: 20_000 } }, setupFiles: ['scripts/gate/in-worker.ts'] }
+/**
+ * Nothing is expected within a second, the gate is told what each file does and costs, and a failure says what it saw:
+ * `[ Array(1) ]` in a log cannot be looked into afterwards.
+ */
+const common = {
+  expect: { poll: { timeout: 20_000 } },
+  chaiConfig: { truncateThreshold: 2000 },
+  setupFiles: ['scripts/gate/in-worker.ts'],
+}
 const peers = existsSync('bench/peers/node_modules')
   ? [{ test: { ...common, name: 'peers', include: [`bench/peers/*.${kind}.ts`] } }]
   : []

@@ -5,13 +5,13 @@ import { atSize, isProof } from '../support/sizes.ts'
 import { calmStack } from './support/shared-stacks.ts'
 
 /** The short form of `npm run prove -- fuzz`: the same requests every time, in a proof as many as there is time for. */
-test('odd requests to every route find no fault and no slow answer', async () => {
+test('odd requests to every route find no fault, and in a proof no slow answer', async () => {
   const report = await fuzz({
     stack: await calmStack(),
     seed: 1,
     requests: atSize(300, 1500),
     ...(isProof ? { withinMs: 25_000 } : {}),
-    slowMs: atSize(10_000, 250),
+    slowMs: atSize(Number.POSITIVE_INFINITY, 250),
   })
   tell(JSON.stringify({ ...report, findings: report.findings.length }))
   expect(report.findings).toEqual([])

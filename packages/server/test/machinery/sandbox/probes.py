@@ -44,7 +44,7 @@ def write_skill():
 
 
 def host_loopback():
-    with socket.create_connection(('127.0.0.1', host['port']), 2) as connection:
+    with socket.create_connection(('127.0.0.1', host['port']), 20) as connection:
         return connection.recv(20).decode()
 
 
@@ -168,8 +168,18 @@ def device_files():
 
 
 def host_processes():
-    lines = [open(f'/proc/{pid}/cmdline').read() for pid in os.listdir('/proc') if pid.isdigit() and pid != '1']
-    return [line for line in lines if host['marker'] in line and 'probes.py' not in line]
+    seen = []
+    for pid in os.listdir('/proc'):
+        if not pid.isdigit() or pid == '1':
+            continue
+        try:
+            line = open(f'/proc/{pid}/cmdline').read()
+        except OSError:
+            # Ended since it was listed, or hidden: neither says anything about the others.
+            continue
+        if host['marker'] in line and 'probes.py' not in line:
+            seen.append(line)
+    return seen
 
 
 def signal_host():
