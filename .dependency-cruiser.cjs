@@ -20,13 +20,14 @@ const below = (path) => places.filter((place) => place.path.startsWith(`${path}/
 
 const direction = places.slice(0, -1).map(({ name, path }, index) => ({
   name: `direction-${name}`,
-  comment: `${path}/ may import only what floors.json lists before it`,
+  comment: `${path}/ may import only what floors.json lists before it, and what stands within it`,
   severity: 'error',
   from: { path: `${server}/${path}/`, pathNot: below(path).map((each) => `${server}/${each}/`) },
   to: {
     path: `${server}/(${places
       .slice(index + 1)
       .map((place) => place.path)
+      .filter((each) => !below(path).includes(each))
       .join('|')})/`,
   },
 }))

@@ -41,6 +41,7 @@ export const askRoutes = defineRoutes({
     tag: 'agents',
     audience: 'key',
     limits: ['rest'],
+    creates: true,
     weight: openArguments,
     body: Type.Object({
       question: Type.String({ minLength: 1, maxLength: 500, pattern: '\\S' }),

@@ -32,6 +32,7 @@ export const askPerson: Operation<{ body: AskPersonBody }, AskPersonAnswer> = {
   name: 'askPerson',
   path: '/api/v1/agents/ask',
   method: 'POST',
+  creates: true,
   repeatable: true,
 }
 
@@ -86,7 +87,7 @@ export class Asks extends Resource {
    */
   create(body: AskPersonBody, options?: CallOptions): Promise<AskPersonAnswer> {
     return this.client.call(
-      { name: 'askPerson', path: '/api/v1/agents/ask', method: 'POST', repeatable: true },
+      { name: 'askPerson', path: '/api/v1/agents/ask', method: 'POST', creates: true, repeatable: true },
       { body },
       options,
     )

@@ -34,6 +34,7 @@ export const connectAgent: Operation<{ body?: ConnectAgentBody | undefined }, Co
   name: 'connectAgent',
   path: '/api/v1/agents/connect',
   method: 'POST',
+  creates: true,
   repeatable: true,
 }
 
@@ -129,7 +130,13 @@ export class Consents extends Resource {
    */
   request(body?: ConnectAgentBody, options?: CallOptions): Promise<ConnectAgentAnswer> {
     return this.client.call(
-      { name: 'connectAgent', path: '/api/v1/agents/connect', method: 'POST', repeatable: true },
+      {
+        name: 'connectAgent',
+        path: '/api/v1/agents/connect',
+        method: 'POST',
+        creates: true,
+        repeatable: true,
+      },
       { body },
       options,
     )

@@ -45,6 +45,7 @@ export const requestPermission: Operation<{ body: RequestPermissionBody }, Reque
   name: 'requestPermission',
   path: '/api/v1/agents/request-permission',
   method: 'POST',
+  creates: true,
   repeatable: true,
 }
 
@@ -198,6 +199,7 @@ export class Permissions extends Resource {
         name: 'requestPermission',
         path: '/api/v1/agents/request-permission',
         method: 'POST',
+        creates: true,
         repeatable: true,
       },
       { body },

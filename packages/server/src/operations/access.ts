@@ -7,17 +7,19 @@ import type { ExactRequest, Grants, UsedGrant } from './grants.ts'
 import type { Principal } from './principal.ts'
 
 /**
- * What a caller may do in one call. Scopes that the credential holds cost nothing. What only a grant covers is
- * remembered, and whoever brings the effect about spends it in the same transaction: a refusal takes the grant's end
- * back together with everything else.
+ * What a caller may do in one call; there is one of these for each. Scopes that the credential holds cost nothing. What
+ * only a grant covers is remembered, and whoever brings the effect about spends it in the same transaction: a refusal
+ * takes the grant's end back together with everything else.
  */
 export class Access {
   readonly #grants: Grants
-  readonly #principal: Principal
   readonly #request: ExactRequest
+  readonly #required = new Set<string>()
   readonly #once = new Set<string>()
   readonly #own = new Map<string, Right>()
   readonly #lasting = new Map<number, UsedGrant>()
+  readonly #paid = new Set<string>()
+  #principal: Principal
   #spent: readonly UsedGrant[] = []
 
   constructor(grants: Grants, principal: Principal, request: ExactRequest) {
@@ -28,7 +30,8 @@ export class Access {
 
   /** Refuses unless all these are held or granted. Looks only, and is asked before anything is looked up. */
   async require(scopes: readonly string[]): Promise<void> {
-    const missing = missingScopes(this.#principal.scopes, scopes)
+    for (const scope of scopes) this.#required.add(scope)
+    const missing = missingScopes(this.#principal.scopes, scopes).filter((scope) => !this.#paid.has(scope))
     for (const scope of scopes) {
       const own = missing.includes(scope) ? undefined : ownRight(this.#principal, scope)
       if (own) this.#own.set(own.scope, own)
@@ -42,6 +45,13 @@ export class Access {
       if (used.some((scope) => coversScope(grant.scope, scope))) this.#lasting.set(grant.id, grant)
     }
     for (const scope of once) if (scope !== anySkill) this.#once.add(scope)
+  }
+
+  /** The caller as it is by now: what it was asked for so far must be held or granted still, and is spent by that. */
+  async renew(principal: Principal): Promise<void> {
+    this.#principal = principal
+    for (const known of [this.#once, this.#own, this.#lasting]) known.clear()
+    await this.require([...this.#required])
   }
 
   /** What the contract wants for the thing itself, whose facts are known by now. */
@@ -77,6 +87,12 @@ export class Access {
     if (uncovered.length > 0) throw await this.#refusal(uncovered, tx)
     // In place of those of a transaction that was tried before and came to nothing.
     this.#spent = spent
+  }
+
+  /** The effect stands: what was spent on it is not asked for again in this call, which may go on to tell what came of it. */
+  settle(): void {
+    for (const scope of this.#once) this.#paid.add(scope)
+    this.#once.clear()
   }
 
   /** With the card on which a person is asked already, if there is one. */

@@ -9,7 +9,10 @@ import type { Principal } from './principal.ts'
 /** For how long that holds before it is asked again: as long as a credential is believed anyway. */
 export const admittedForMs = 900
 
-/** Whether this caller may have this done, before anything is read or looked up. Gives what it is allowed by. */
+/**
+ * Whether this caller may have this done, before anything is read or looked up. Gives what it is allowed by. Asked again for
+ * the same call, it is the same `access`: else what only a grant covers by now would not be spent.
+ */
 export async function admit(
   grants: Grants,
   route: Route,
@@ -18,6 +21,7 @@ export async function admit(
     readonly via: Client['via']
     readonly params: Readonly<Record<string, string>>
     readonly request: ExactRequest
+    readonly access?: Access | undefined
   },
 ): Promise<Access> {
   const { principal, via, params, request } = caller
@@ -28,7 +32,8 @@ export async function admit(
       details: { via },
     })
   }
-  const access = new Access(grants, principal, request)
+  const access = caller.access ?? new Access(grants, principal, request)
+  if (caller.access) await access.renew(principal)
   await authorize(route, neededScopes(route, params), principal, access)
   return access
 }

@@ -105,14 +105,29 @@ export interface BoundRoute {
   readonly name: string
   readonly route: Route
   readonly handler: (call: Call) => unknown
+  /** What a repeat is answered, given what was answered the first time. */
+  readonly again?: ((call: Call, answer: unknown) => unknown) | undefined
+}
+
+/** For those of the routes whose repeat has something to see to before the same is answered. */
+type Repeats<R extends Routes> = {
+  readonly [Name in keyof R]?: (
+    call: Call<R[Name]>,
+    answer: AnswerOf<R[Name]>,
+  ) => ReturnType<Handler<R[Name]>>
 }
 
 /** Joins handlers to their contract; a route without a handler, or with a wrong one, does not compile. */
-export function bindRoutes<R extends Routes>(routes: R, handlers: Handlers<R>): BoundRoute[] {
+export function bindRoutes<R extends Routes>(
+  routes: R,
+  handlers: Handlers<R>,
+  repeats: Repeats<R> = {},
+): BoundRoute[] {
   return Object.entries(routes).map(([name, route]) => ({
     name,
     route,
     handler: handlers[name] as unknown as (call: Call) => unknown,
+    again: repeats[name] as BoundRoute['again'],
   }))
 }
 

@@ -6,9 +6,9 @@ import type { Principal } from './principal.ts'
 export interface ExactRequest {
   readonly method: string
   readonly path: string
-  /** Known once the body has been read. */
-  readonly bodySha256: () => string
-  /** The `Idempotency-Key` of a creating request: a grant that was spent under it covers its repeats. */
+  /** Known once the body has been read; of what is not known no bound grant is good. */
+  readonly bodySha256: () => string | undefined
+  /** The `Idempotency-Key` of a creating request: what comes to nothing gives back what was spent under it. */
   readonly repeatKey: string | undefined
 }
 
@@ -40,4 +40,6 @@ export interface Grants {
     scopes: readonly string[],
     request: ExactRequest,
   ): Promise<{ uncovered: string[]; spent: UsedGrant[] }>
+  /** Whether something was granted for what this key did under this `Idempotency-Key`. */
+  wasSpentFor(principal: Principal, repeatKey: string): Promise<boolean>
 }

@@ -11,6 +11,7 @@ import {
   type UploadedFile,
 } from './bind.ts'
 import { ApiError } from './errors.ts'
+import { findEarlier } from './idempotency/idempotency.ts'
 import type { Principal } from './principal.ts'
 import { compileInput, type Input, type Parts } from './validate.ts'
 import { compileAnswer } from './write-answer.ts'
@@ -22,13 +23,15 @@ export class Operation {
   readonly name: string
   readonly route: Route
   readonly handler: BoundRoute['handler']
+  readonly again: NonNullable<BoundRoute['again']>
   #read: ((input: Input) => Parts) | undefined
   #write: ((given: unknown) => Answer) | undefined
 
-  constructor({ name, route, handler }: BoundRoute) {
+  constructor({ name, route, handler, again }: BoundRoute) {
     this.name = name
     this.route = route
     this.handler = handler
+    this.again = again ?? ((_call, answer) => answer)
   }
 
   get read(): (input: Input) => Parts {
@@ -61,6 +64,8 @@ export interface AdmittedCall extends Input {
   readonly client: Client
   readonly upload: readonly UploadedFile[] | undefined
   readonly idempotencyKey: string | undefined
+  /** Why this may be answered as a repeat and not be done: the scopes it wants are not there any more. */
+  readonly repeatsOnly?: ApiError | undefined
   readonly lastEventId: string | undefined
   /** Of the app's pages; left out by whoever is no browser. */
   readonly cookies?: Cookies
@@ -80,7 +85,7 @@ const answeredFor = () => undefined
  * Who waited long for what they read is asked again whether they still may.
  */
 export async function execute(operation: Operation, asked: AdmittedCall): Promise<Answer> {
-  const { route, handler } = operation
+  const { route, handler, again } = operation
   const { params, access, deps, upload } = asked
   const { query, body, ignored } = operation.read(asked)
   if (ignored !== undefined) asked.onIgnored?.(ignored)
@@ -106,7 +111,10 @@ export async function execute(operation: Operation, asked: AdmittedCall): Promis
       return asked.signal
     },
   }
-  const answer = operation.write(await handler(call))
+  const earlier = asked.principal && (await findEarlier(call))
+  // Who has lost the right since then is told again what it was told, and nothing is done for it.
+  if (asked.repeatsOnly && !earlier) throw asked.repeatsOnly
+  const answer = operation.write(await (earlier ? again(call, earlier.answer) : handler(call)))
   if (route.method === 'GET') {
     try {
       // A stream asks about its credential itself, as it opens and as long as it lasts.

@@ -7,6 +7,7 @@ import type { Answer } from './answer.ts'
 import type { Client, Origin, UploadedFile } from './bind.ts'
 import { ApiError, toApiError } from './errors.ts'
 import type { ExactRequest, Grants } from './grants.ts'
+import { refuseUnlessUsed } from './idempotency/idempotency.ts'
 import { JsonMeter, noNul, refuseUnstorable } from './json-values.ts'
 import { countRequest, refuseIfFull, splitLimits } from './limits.ts'
 import { observe } from './observe.ts'
@@ -90,16 +91,25 @@ async function admitAndExecute(
   const query = textsOf(call.query)
   const request = exactRequest(route, call)
   let access: Access | undefined
+  let repeatsOnly: ApiError | undefined
   if (route.audience !== 'public') {
     // An operator's token and a signed address come by HTTP alone, and are nobody's who could be given here.
     if (!principal || route.audience === 'operator' || route.audience === 'signed')
       throw new ApiError('UNAUTHORIZED')
-    access = await admit(grants, route, { principal, via: client.via, params, request })
+    access = await admit(grants, route, { principal, via: client.via, params, request }).catch(
+      async (error: unknown) => {
+        const asked = { route, principal, key: call.idempotencyKey }
+        repeatsOnly = await refuseUnlessUsed({ grants, deps }, asked, error)
+        return undefined
+      },
+    )
   }
   let admittedAt = performance.now()
   const confirm = async (renew: () => Promise<Principal>) => {
     admittedAt = performance.now()
-    await admit(grants, route, { principal: await renew(), via: client.via, params, request })
+    const principal = await renew()
+    // Nothing will be done for who may only be told again what it was told.
+    if (!repeatsOnly) await admit(grants, route, { principal, via: client.via, params, request, access })
   }
   await count(persons)
   refuseUnreadable(route, params, query, text, call.body)
@@ -107,6 +117,7 @@ async function admitAndExecute(
     deps,
     principal,
     access,
+    repeatsOnly,
     client,
     params,
     query,

@@ -92,6 +92,7 @@ describe('what a route asks of a token by name', () => {
     oauthScopes: ['trace:read'],
   }
   const noGrants: Grants = {
+    wasSpentFor: async () => false,
     find: async (_principal, scopes) => ({ uncovered: [...scopes], once: [], lasting: [] }),
     spend: async (_tx, _principal, scopes) => ({ uncovered: [...scopes], spent: [] }),
     findAsked: async () => undefined,

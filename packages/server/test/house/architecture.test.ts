@@ -63,7 +63,7 @@ const planted: [rule: string, file: string, line: string][] = [
   ['door-keys', 'access/activation/activation.ts', "import '#access/keys/store.ts'"],
   ['direction-keys', 'access/keys/keys.ts', "import '#access/activation/activation.ts'"],
   ['direction-invitations', 'accounts/invitations/invitations.ts', "import '#access/keys/keys.ts'"],
-  ['direction-operations', 'operations/page.ts', "import '#operations/idempotency/idempotency.ts'"],
+  ['door-idempotency', 'operations/page.ts', "import '#operations/idempotency/store.ts'"],
   ['one-memory-of-credentials', 'access/keys/keys.ts', "import '#platform/expiring-cache.ts'"],
   ['routes-are-for-features', 'access/activation/activation.ts', "import '#access/keys/routes.ts'"],
   ['fastify-in-http', 'access/keys/keys.ts', "import 'fastify'"],

@@ -217,18 +217,17 @@ test('what nothing refers to counts for the hour in which it was written', async
   const before = await blobBytes()
   const key = { 'idempotency-key': 'one-for-all' }
   expect((await upload(house, [1000], key)).status).toBeLessThan(300)
-  // Stored before the key is looked at.
+  // Looked at before anything is stored.
   for (let times = 0; times < 4; times++) expect((await upload(house, [1000], key)).status).toBe(409)
-  for (let times = 0; times < 5; times++) {
+  expect((await blobBytes()) - before).toBe(1000)
+  for (let times = 0; times < 9; times++) {
     const made = await upload(house, [1000])
     expect(made.status, made.text).toBeLessThan(300)
     await house.call('DELETE', `/api/v1/artifacts/${made.body.id}`, { token: person.token })
   }
-  for (const send of [() => upload(house, [1000], key), () => upload(house, [1000])]) {
-    const { status, body } = await send()
-    expect([status, body.error.details]).toEqual([400, { limit: limits.bytes, files: limits.files }])
-    expect(body.error.message).toContain('after the full hour')
-  }
+  const { status, body } = await upload(house, [1000])
+  expect([status, body.error.details]).toEqual([400, { limit: limits.bytes, files: limits.files }])
+  expect(body.error.message).toContain('after the full hour')
   expect((await blobBytes()) - before).toBeLessThanOrEqual(limits.bytes)
   expect(await counted()).toMatchObject({ bytes: 1000 })
   await nextHour()
@@ -240,14 +239,16 @@ test('definitions of workflows count for it too', async () => {
   const install = (filler: number) =>
     house.call('POST', '/api/v1/workflows/nap/install', {
       token: person.token,
-      headers: { 'idempotency-key': 'one-for-all' },
       body: {
         definition: definitionOf('nap', [{ type: 'sleep', id: `s${'x'.repeat(filler)}`, duration: 1 }]),
       },
     })
   const statuses = []
-  for (let times = 0; times < 60; times++) statuses.push((await install(40 + times)).status)
-  expect([statuses[0], statuses[1], statuses.at(-1)]).toEqual([201, 409, 400])
+  for (let times = 0; times < 60; times++) {
+    statuses.push((await install(40 + times)).status)
+    await house.call('DELETE', '/api/v1/workflows/nap', { token: person.token })
+  }
+  expect([statuses[0], statuses[1], statuses.at(-1)]).toEqual([201, 201, 400])
 })
 
 test('what is sent again counts once within the hour, and again in the next', async () => {

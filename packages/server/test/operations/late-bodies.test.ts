@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { request } from 'node:http'
 import { type Route, routes } from '@guildhall/contract'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
 import { withDatabase } from '../../../../test/support/database.ts'
+import { beginLate, type Late } from '../support/late-request.ts'
 import { bearer, newTokens, type OAuthHouse, openOAuthHouse, registerApp } from '../support/oauth.ts'
 
 /** A body that is still on its way when the access of whoever sends it ends: nothing comes of it any more. */
@@ -25,42 +25,26 @@ const writing = Object.values(routes as Readonly<Record<string, Route>>).filter(
 const lateMs = 1000
 const body = JSON.stringify({ label: 'late', access: 'full', name: 'late', input: 'late' })
 
-interface Late {
+interface LateCall extends Late {
   readonly what: string
-  finish(): Promise<number>
 }
 
-/** The first byte of it is sent once the server has read the head. */
-async function beginLate(
+async function begin(
   { method, path }: Pick<Route, 'method' | 'path'>,
   headers: Credential,
-): Promise<Late> {
-  const address = set.house.url + path.replace(/:\w+/g, '1')
-  const length = { 'content-type': 'application/json', 'content-length': body.length, expect: '100-continue' }
-  const sent = request(address, { method, headers: { ...headers, ...length }, agent: false })
-  const answered = new Promise<number>((resolve, reject) => {
-    sent.on('response', (response) => resolve(response.resume().statusCode ?? 0))
-    sent.on('error', reject)
-  })
-  await new Promise((resolve) => {
-    sent.once('continue', resolve)
-    void answered.then(resolve)
-    sent.flushHeaders()
-  })
-  sent.write(body.slice(0, 5))
-  const finish = () => {
-    sent.end(body.slice(5))
-    return answered
-  }
-  return { what: `${method} ${path}`, finish }
+): Promise<LateCall> {
+  const late = await beginLate(set.house.url + path.replace(/:\w+/g, '1'), { method, headers, body })
+  return { what: `${method} ${path}`, ...late }
 }
 
-async function finishAll(late: readonly Late[]): Promise<Record<string, number>> {
-  return Object.fromEntries(await Promise.all(late.map(async ({ what, finish }) => [what, await finish()])))
+async function finishAll(late: readonly LateCall[]): Promise<Record<string, number>> {
+  return Object.fromEntries(
+    await Promise.all(late.map(async ({ what, finish }) => [what, (await finish()).status])),
+  )
 }
 
 async function answersAfter(headers: Credential, end: () => Promise<{ status: number; text: string }>) {
-  const late = await Promise.all(writing.map((route) => beginLate(route, headers)))
+  const late = await Promise.all(writing.map((route) => begin(route, headers)))
   // Until all of them have been admitted, who it is is known.
   await wait(200)
   const { status, text } = await end()

@@ -317,6 +317,29 @@ describe.each(scoped)('%s', (name, route) => {
   })
 })
 
+test.each([{}, { 'idempotency-key': 'for-the-wait' }])(
+  'what was spent on a message is good for waiting on its answer: %j',
+  async (headers) => {
+    const key = await house.newKey(person, { scopes: ['trace:write'] })
+    await newGrant(key.id, routes.chat)
+    // Longer than a credential is believed for.
+    const body = { message: 'Hello', waitSeconds: 2 }
+    const sent = await house.call('POST', '/api/v1/chat/assistant', { key: key.secret, body, headers })
+    expect(sent.status, sent.text).toBe(200)
+    expect(await spentOf(key.id)).toBe(1)
+  },
+)
+
+test('who may send no messages any more is not told what came of one', async () => {
+  const key = await house.newKey(person, { scopes: ['agent:message'] })
+  const headers = { 'idempotency-key': randomUUID() }
+  const body = { message: 'Hello', waitSeconds: 0 }
+  const send = () => house.call('POST', '/api/v1/chat/assistant', { key: key.secret, body, headers })
+  expect((await send()).status).toBe(200)
+  await house.call('DELETE', `/api/v1/agents/${key.id}/scopes/agent:message`, { token: person.token })
+  await expect.poll(async () => (await send()).status).toBe(403)
+})
+
 test('of 50 uses at once one has an effect, and a refused one leaves the grant to the next', async () => {
   const key = await house.newKey(person, { scopes: ['trace:write'] })
   const slug = `race-${randomUUID().slice(0, 8)}`

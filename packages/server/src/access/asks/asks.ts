@@ -4,7 +4,7 @@ import { lockKeyScopes } from '#access/keys/keys.ts'
 import { issuesOfSchema, jsonBytes, validateValue } from '#machinery/graph/graph.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Principal } from '#operations/principal.ts'
-import type { Deps } from '#platform/deps.ts'
+import type { Tx } from '#platform/database.ts'
 
 interface Question {
   readonly question: string
@@ -25,23 +25,21 @@ export interface AskAnswer {
 }
 
 /** Puts a question of a key's agent before its person. An equal one that waits is the same, however long it may wait. */
-export async function askPerson(deps: Deps, key: Principal, asked: Ask): Promise<Asked> {
+export async function askPerson(tx: Tx, key: Principal, asked: Ask): Promise<Asked> {
   const { question, choices, schema, action, expiresIn = askLifetimeSeconds.otherwise } = asked
   refuseLarge(action?.args, 'action.args')
   refuseTwins(choices ?? [])
   if (schema) refuseSchema(schema)
-  return deps.database.transaction(async (tx) => {
-    await lockKeyScopes(tx, key.credentialId)
-    const request = {
-      kind: 'ask',
-      scopes: [],
-      mode: null,
-      reason: null,
-      action: action ?? null,
-      question: { question, choices, schema },
-    } as const
-    return ask(tx, key, request, expiresIn)
-  })
+  await lockKeyScopes(tx, key.credentialId)
+  const request = {
+    kind: 'ask',
+    scopes: [],
+    mode: null,
+    reason: null,
+    action: action ?? null,
+    question: { question, choices, schema },
+  } as const
+  return ask(tx, key, request, expiresIn)
 }
 
 function refuseTwins(choices: readonly AskChoice[]): void {

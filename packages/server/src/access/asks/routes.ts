@@ -1,5 +1,6 @@
 import { approvalPollIntervalSeconds, askRoutes, succeeded } from '@guildhall/contract'
 import {
+  type Asked,
   announceApprovals,
   approvalUrl,
   waitForDecision,
@@ -8,6 +9,7 @@ import {
 import { bindRoutes } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Feature } from '#operations/feature.ts'
+import { createOnce } from '#operations/idempotency/idempotency.ts'
 import type { Bus } from '#platform/bus.ts'
 import { type AskAnswer, askPerson } from './asks.ts'
 
@@ -15,18 +17,26 @@ const names = { pending: 'pending', granted: 'answered', denied: 'denied', expir
 
 export function askFeature(bus: Bus): Feature {
   const routes = bindRoutes(askRoutes, {
-    askPerson: async ({ principal, body, deps }) => {
+    askPerson: async (call) => {
+      const { principal, body, deps } = call
       const { question, action, choices, schema, expires_in: expiresIn } = body
-      const { id, isNew } = await askPerson(deps, principal, { question, action, choices, schema, expiresIn })
+      const made: { asked?: Asked } = {}
+      const answer = await createOnce(call, async (tx) => {
+        const asked = await askPerson(tx, principal, { question, action, choices, schema, expiresIn })
+        made.asked = asked
+        const answer = {
+          status: 'pending' as const,
+          ask_id: asked.id,
+          approval_url: approvalUrl(deps.config, asked.id),
+          poll_url: `/api/v1/agents/ask/poll/${asked.id}`,
+          poll_interval_seconds: approvalPollIntervalSeconds,
+        }
+        return { resourceId: asked.id, answer }
+      })
       const { workspaceId, userId } = principal
-      if (isNew) await announceApprovals({ ...deps, bus }, { kind: 'ask', workspaceId, userId, ids: [id] })
-      return {
-        status: 'pending' as const,
-        ask_id: id,
-        approval_url: approvalUrl(deps.config, id),
-        poll_url: `/api/v1/agents/ask/poll/${id}`,
-        poll_interval_seconds: approvalPollIntervalSeconds,
-      }
+      if (made.asked?.isNew)
+        await announceApprovals({ ...deps, bus }, { kind: 'ask', workspaceId, userId, ids: [made.asked.id] })
+      return answer
     },
 
     pollAsk: async ({ principal, params, query, deps, signal }) => {

@@ -2,8 +2,9 @@ import { fullAccess, type GrantMode, missingScopes } from '@guildhall/contract'
 import { type Asked, ask, refuseLarge } from '#access/approvals/approvals.ts'
 import { lockKeyScopes, requireKnownScopes } from '#access/keys/keys.ts'
 import { ApiError } from '#operations/errors.ts'
+import { deleteAnswersOf } from '#operations/idempotency/idempotency.ts'
 import type { Principal } from '#operations/principal.ts'
-import type { Deps } from '#platform/deps.ts'
+import type { Tx } from '#platform/database.ts'
 import * as store from './store.ts'
 
 export { createGrants } from './grants.ts'
@@ -17,19 +18,17 @@ export type Answered = { outcome: 'held'; scopes: string[] } | Asked
 
 /** Declares the scopes a key needs. A key with full access is always asked about: this is how it is narrowed. */
 export async function connect(
-  deps: Deps,
+  tx: Tx,
   key: Principal,
   requested: readonly string[] | undefined,
 ): Promise<Answered> {
   const scopes = [...new Set(requested?.length ? requested : scopesByDefault)].sort()
   requireKnownScopes(scopes)
-  return deps.database.transaction(async (tx) => {
-    const own = await lockKeyScopes(tx, key.credentialId)
-    const covered =
-      own.activated && !own.scopes.includes(fullAccess) && missingScopes(own.scopes, scopes).length === 0
-    if (covered) return { outcome: 'held', scopes: own.scopes }
-    return ask(tx, key, { kind: 'consent', scopes, mode: null, reason: null, action: null })
-  })
+  const own = await lockKeyScopes(tx, key.credentialId)
+  const covered =
+    own.activated && !own.scopes.includes(fullAccess) && missingScopes(own.scopes, scopes).length === 0
+  if (covered) return { outcome: 'held', scopes: own.scopes }
+  return ask(tx, key, { kind: 'consent', scopes, mode: null, reason: null, action: null })
 }
 
 export interface PermissionRequest {
@@ -41,24 +40,33 @@ export interface PermissionRequest {
 
 /** Asks for one more scope. A one_time grant that waits to be used does not count as held: it may be meant for else. */
 export async function requestPermission(
-  deps: Deps,
+  tx: Tx,
   key: Principal,
   request: PermissionRequest,
 ): Promise<Answered> {
   requireKnownScopes([request.scope])
   refuseLarge(request.action?.args, 'action.args')
-  return deps.database.transaction(async (tx) => {
-    const own = await lockKeyScopes(tx, key.credentialId)
-    if (!own.activated) {
-      throw new ApiError('ACTIVATION_REQUIRED', { details: { activation_url: '/api/v1/agents/connect' } })
-    }
-    const inSession = await store.listLiveGrants(tx, key.credentialId)
-    const held = [
-      ...own.scopes,
-      ...inSession.filter(({ mode }) => mode === 'session').map(({ scope }) => scope),
-    ]
-    if (missingScopes(held, [request.scope]).length === 0) return { outcome: 'held', scopes: own.scopes }
-    const { scope, mode, reason, action } = request
-    return ask(tx, key, { kind: 'permission', scopes: [scope], mode, reason, action: action ?? null })
-  })
+  const own = await lockKeyScopes(tx, key.credentialId)
+  if (!own.activated) {
+    throw new ApiError('ACTIVATION_REQUIRED', { details: { activation_url: '/api/v1/agents/connect' } })
+  }
+  const inSession = await store.listLiveGrants(tx, key.credentialId)
+  const held = [
+    ...own.scopes,
+    ...inSession.filter(({ mode }) => mode === 'session').map(({ scope }) => scope),
+  ]
+  if (missingScopes(held, [request.scope]).length === 0) return { outcome: 'held', scopes: own.scopes }
+  const { scope, mode, reason, action } = request
+  return ask(tx, key, { kind: 'permission', scopes: [scope], mode, reason, action: action ?? null })
+}
+
+/**
+ * For what ended before anything came of it: whoever repeats the request that made it tries anew, and has for it what was
+ * spent on it.
+ */
+export async function forgetAnswersOf(tx: Tx, resourceIds: readonly string[]): Promise<void> {
+  for (const { caller, idempotency_key: key } of await deleteAnswersOf(tx, resourceIds)) {
+    const [kind, id] = caller.split(':')
+    if (kind === 'key') await store.returnSpent(tx, Number(id), key)
+  }
 }

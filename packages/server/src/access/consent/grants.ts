@@ -11,14 +11,9 @@ import * as store from './store.ts'
  */
 export function createGrants({ config, database }: Pick<Deps, 'config' | 'database'>): Grants {
   return {
-    find: async ({ apiKeyId }, scopes, { method, path, repeatKey }) => {
+    find: async ({ apiKeyId }, scopes, { method, path }) => {
       if (apiKeyId === null) return { uncovered: [...scopes], once: [], lasting: [] }
-      const found = await database.hot<store.FoundGrant>(store.findGrantsStatement, [
-        apiKeyId,
-        method,
-        path,
-        repeatKey ?? null,
-      ])
+      const found = await database.hot<store.FoundGrant>(store.findGrantsStatement, [apiKeyId, method, path])
       const uncovered: string[] = []
       const once: string[] = []
       const lasting: UsedGrant[] = []
@@ -37,7 +32,7 @@ export function createGrants({ config, database }: Pick<Deps, 'config' | 'databa
     },
 
     spend: async (tx, { credentialId }, scopes, { method, path, bodySha256, repeatKey }) => {
-      const exact = { method, path, bodySha256: bodySha256(), repeatKey: repeatKey ?? null }
+      const exact = { method, path, bodySha256: bodySha256() ?? null, repeatKey: repeatKey ?? null }
       const uncovered: string[] = []
       const spent: UsedGrant[] = []
       for (const scope of scopes) {
@@ -47,6 +42,9 @@ export function createGrants({ config, database }: Pick<Deps, 'config' | 'databa
       }
       return { uncovered, spent }
     },
+
+    wasSpentFor: async ({ apiKeyId }, repeatKey) =>
+      apiKeyId !== null && store.isSpentFor(database.db, apiKeyId, repeatKey),
   }
 }
 

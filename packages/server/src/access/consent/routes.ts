@@ -23,7 +23,7 @@ import { describeOwnKey, type KeyCheck } from '#access/keys/keys.ts'
 import { bindRoutes, type Call } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Feature } from '#operations/feature.ts'
-import { changeOnce } from '#operations/idempotency/idempotency.ts'
+import { changeOnce, createOnce } from '#operations/idempotency/idempotency.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Bus } from '#platform/bus.ts'
 import type { Tx } from '#platform/database.ts'
@@ -50,15 +50,21 @@ export function consentFeature(
   { database }: Deps,
   { approvals, check, bus, listRunning, listWork, touchReaders }: ConsentParts,
 ): Feature {
-  const announceRequest = async (
-    deps: Deps,
-    key: Principal,
+  const askOnce = async <R extends Route & { audience: 'key' }>(
+    call: Call<R>,
     kind: 'consent' | 'permission',
-    asked: Answered,
-  ) => {
-    if (asked.outcome === 'held' || !asked.isNew) return
-    const { workspaceId, userId } = key
-    await announceApprovals({ ...deps, bus }, { kind, workspaceId, userId, ids: [asked.id] })
+    effect: (tx: Tx) => Promise<{ asked: Answered; answer: AnswerOf<R> }>,
+  ): Promise<AnswerOf<R>> => {
+    const made: { asked?: Answered } = {}
+    const answer = await createOnce(call, async (tx) => {
+      const { asked, answer } = await effect(tx)
+      made.asked = asked
+      return { resourceId: asked.outcome === 'held' ? '' : asked.id, answer }
+    })
+    const { workspaceId, userId } = call.principal as Principal
+    if (made.asked && made.asked.outcome !== 'held' && made.asked.isNew)
+      await announceApprovals({ ...call.deps, bus }, { kind, workspaceId, userId, ids: [made.asked.id] })
+    return answer
   }
 
   const decide = <R extends Route & { audience: 'session' }>(
@@ -74,19 +80,21 @@ export function consentFeature(
     })
 
   const routes = bindRoutes(consentRoutes, {
-    connectAgent: async ({ principal, body, deps }) => {
-      const asked = await connect(deps, principal, body.requestedScopes)
-      await announceRequest(deps, principal, 'consent', asked)
-      if (asked.outcome === 'held') {
-        return { status: 200 as const, body: { status: 'active' as const, scopes: asked.scopes } }
-      }
-      const pending = {
-        consent_id: asked.id,
-        link_code: asked.linkCode ?? '',
-        approval_url: approvalUrl(deps.config, asked.id),
-        ...pollFacts('consent', asked.id),
-      }
-      return { status: 202 as const, body: { status: 'pending' as const, ...pending } }
+    connectAgent: (call) => {
+      const { principal, body, deps } = call
+      return askOnce(call, 'consent', async (tx) => {
+        const asked = await connect(tx, principal, body.requestedScopes)
+        if (asked.outcome === 'held') {
+          return { asked, answer: { status: 200, body: { status: 'active', scopes: asked.scopes } } }
+        }
+        const pending = {
+          consent_id: asked.id,
+          link_code: asked.linkCode ?? '',
+          approval_url: approvalUrl(deps.config, asked.id),
+          ...pollFacts('consent', asked.id),
+        }
+        return { asked, answer: { status: 202, body: { status: 'pending', ...pending } } }
+      })
     },
 
     pollConsent: async ({ principal, params, query, deps, signal }) => {
@@ -136,20 +144,22 @@ export function consentFeature(
       return decide(call, decided, () => succeeded)
     },
 
-    requestPermission: async ({ principal, body, deps }) => {
+    requestPermission: (call) => {
+      const { principal, body, deps } = call
       const mode = (grantModes.includes(body.mode) ? body.mode : 'session') as GrantMode
       const { scope, reason, action } = body
-      const asked = await requestPermission(deps, principal, { scope, mode, reason, action })
-      await announceRequest(deps, principal, 'permission', asked)
-      if (asked.outcome === 'held') {
-        return { status: 200 as const, body: { status: 'already_granted' as const, grant_token: null } }
-      }
-      const pending = {
-        request_id: asked.id,
-        approval_url: approvalUrl(deps.config, asked.id),
-        ...pollFacts('permission', asked.id),
-      }
-      return { status: 202 as const, body: { status: 'pending' as const, ...pending } }
+      return askOnce(call, 'permission', async (tx) => {
+        const asked = await requestPermission(tx, principal, { scope, mode, reason, action })
+        if (asked.outcome === 'held') {
+          return { asked, answer: { status: 200, body: { status: 'already_granted', grant_token: null } } }
+        }
+        const pending = {
+          request_id: asked.id,
+          approval_url: approvalUrl(deps.config, asked.id),
+          ...pollFacts('permission', asked.id),
+        }
+        return { asked, answer: { status: 202, body: { status: 'pending', ...pending } } }
+      })
     },
 
     pollPermission: async ({ principal, params, query, deps, signal }) => {

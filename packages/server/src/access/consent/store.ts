@@ -43,30 +43,24 @@ export async function listLiveGrants(db: Db, keyId: number) {
 const foundColumns = ['id', 'scope', 'mode', 'request_id', 'approved_by', 'created_at', 'passkey'] as const
 export type FoundGrant = Pick<Selectable<Tables['grants']>, (typeof foundColumns)[number]>
 
-/**
- * What a key may use for this request: its live grants, but those that are bound to another one, and what was spent
- * before under the same Idempotency-Key, so that a repeat of what it was spent on is let through to its answer.
- */
+/** What a key may use for this request: its live grants, but those that are bound to another one. */
 export const findGrantsStatement: HotStatement = {
-  name: 'find-grants-2',
+  name: 'find-grants-3',
   text: `select ${foundColumns.join(', ')} from grants
          where key_id = $1 and consumed_at is null and expires_at > guild_now()
-           and (bound_method is null or (bound_method = $2 and bound_path = $3))
-         union all
-         select ${foundColumns.join(', ')} from grants where key_id = $1 and spent_for = $4`,
+           and (bound_method is null or (bound_method = $2 and bound_path = $3))`,
 }
 
 /**
  * Spends one one_time grant of any of these scopes that fits the request. Who comes at the same time waits: when the
  * first one's effect is undone, the grant is there for the next. One that is bound to this very request goes before one
- * that would do for any. What was spent under the same Idempotency-Key serves it again: this is asked only when there is
- * no record of that key, so what it was spent on has come to nothing.
+ * that would do for any.
  */
 export async function claimOneTime(
   tx: Db,
   keyId: number,
   scopes: readonly string[],
-  request: { method: string; path: string; bodySha256: string; repeatKey: string | null },
+  request: { method: string; path: string; bodySha256: string | null; repeatKey: string | null },
 ) {
   const candidate = tx
     .selectFrom('grants')
@@ -74,7 +68,7 @@ export async function claimOneTime(
     .where('key_id', '=', keyId)
     .where('scope', 'in', scopes)
     .where('mode', '=', 'one_time')
-    .where((e) => e.or([e('consumed_at', 'is', null), e('spent_for', '=', request.repeatKey)]))
+    .where('consumed_at', 'is', null)
     .where('expires_at', '>', now)
     .where((e) =>
       e.or([
@@ -86,7 +80,6 @@ export async function claimOneTime(
         ]),
       ]),
     )
-    .orderBy((e) => e('consumed_at', 'is', null))
     .orderBy((e) => e('bound_method', 'is', null))
     .orderBy('id')
     .limit(1)
@@ -97,6 +90,26 @@ export async function claimOneTime(
     .where('id', '=', candidate)
     .returning(foundColumns)
     .executeTakeFirst()
+}
+
+export async function isSpentFor(db: Db, keyId: number, repeatKey: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('grants')
+    .select('id')
+    .where('key_id', '=', keyId)
+    .where('spent_for', '=', repeatKey)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+/** What was spent on something that came to nothing is there again, as long as it would have lasted. */
+export async function returnSpent(tx: Tx, keyId: number, repeatKey: string): Promise<void> {
+  await tx
+    .updateTable('grants')
+    .set({ consumed_at: null, spent_for: null })
+    .where('key_id', '=', keyId)
+    .where('spent_for', '=', repeatKey)
+    .execute()
 }
 
 /** Ends what a scope that is taken away had been granted for a time. */

@@ -3,6 +3,7 @@ import type { Access } from '#operations/access.ts'
 import type { Call } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Feature } from '#operations/feature.ts'
+import type { Grants } from '#operations/grants.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
@@ -36,28 +37,40 @@ export async function createOnce<R extends Route>(
   effect: (tx: Tx) => Promise<Created<R>>,
   confirm: (answer: AnswerOf<R>) => Promise<void> = async () => {},
 ): Promise<AnswerOf<R>> {
-  await call.confirm()
   const { repeatable, deps } = call
   const access = call.access as Access
+  try {
+    await call.confirm()
+  } catch (refusal) {
+    // What it was admitted by may have been spent by the same request, sent twice.
+    const earlier = isForScopes(refusal) ? await findEarlier(call) : undefined
+    if (!earlier) throw refusal
+    return earlier.answer as AnswerOf<R>
+  }
   const paid = async (tx: Tx) => {
     await access.spend(tx)
     return effect(tx)
   }
   if (!repeatable) {
     const { answer } = await deps.database.transaction(paid)
+    access.settle()
     await confirm(answer)
     return answer
   }
   const claim = { caller: callerOf(call), ...repeatable }
-  const { answer } = await deps.database.transaction(async (tx) => {
-    if (!(await store.claimKey(tx, claim))) return recall(tx, call.route, claim)
+  const made = await deps.database.transaction(async (tx) => {
+    if (!(await store.claimKey(tx, claim)))
+      return recall(call.route, claim, await store.findAnswer(tx, claim.caller, claim.key))
     const created = await paid(tx)
     const kept = call.route.answersSecret ? null : created.answer
     await store.updateAnswer(tx, claim, { answer: kept, resourceId: created.resourceId })
     return created
   })
-  await confirm(answer)
-  return answer
+  // What was recorded a moment ago came to nothing since then.
+  if (!made) return createOnce(call, effect, confirm)
+  access.settle()
+  await confirm(made.answer)
+  return made.answer
 }
 
 /** For an effect of one statement, which is whole by itself: without a key its locks are held no longer than it takes. */
@@ -99,9 +112,8 @@ export async function changeOnce<R extends Route>(
     return await change(keep)
   } catch (error) {
     if (!mayBeRepeat(route, error)) throw error
-    if (await store.findAnswer(deps.database.db, claim.caller, claim.key)) {
-      return (await recall(deps.database.db, route, claim)).answer
-    }
+    const earlier = recall(route, claim, await store.findAnswer(deps.database.db, claim.caller, claim.key))
+    if (earlier) return earlier.answer
     // What was recorded a moment ago came to nothing since then.
     if (error instanceof Repeated) return changeOnce(call, change)
     throw error
@@ -118,18 +130,54 @@ function mayBeRepeat(route: Route, error: unknown): boolean {
   return route.audience === 'session' || error.status !== 403
 }
 
-function callerOf(call: { readonly principal: unknown }): string {
-  const { userId, workspaceId } = call.principal as Principal
-  return `${userId}:${workspaceId}`
+/**
+ * A record belongs to the credential that made it: else a narrow key could take the keys that its owner is going to use. The
+ * sessions of a person are one, since a person signs in again and goes on.
+ */
+function callerOf({ principal }: { readonly principal: unknown }): string {
+  const { kind, userId, credential, workspaceId } = principal as Principal
+  return `${kind === 'session' ? userId : credential}:${workspaceId}`
 }
 
-async function recall<R extends Route>(
-  db: Db,
+/**
+ * What was answered to the same request before, whatever has changed since then: asked before anything else is looked at,
+ * so that a client whose answer got lost is not told that nothing happened.
+ */
+export async function findEarlier(call: Pick<Call, 'route' | 'principal' | 'repeatable' | 'deps'>) {
+  const { route, repeatable, deps } = call
+  if (!repeatable) return undefined
+  const claim = { caller: callerOf(call), ...repeatable }
+  return recall(route, claim, await store.findAnswer(deps.database.db, claim.caller, claim.key))
+}
+
+/**
+ * Who has lost a scope is still told again what it was answered when it had it. Gives the refusal, for what turns out to be
+ * no repeat when its body is there; throws it when this credential has not used the key at all. What answers by events
+ * tells what has happened since then, too: that is for who spent a grant on it.
+ */
+export async function refuseUnlessUsed(
+  { grants, deps }: { readonly grants: Grants; readonly deps: Pick<Deps, 'database'> },
+  asked: { readonly route: Route; readonly principal: Principal; readonly key: string | undefined },
+  refusal: unknown,
+): Promise<ApiError> {
+  const { route, principal, key } = asked
+  if (!isForScopes(refusal) || !route.creates || key === undefined) throw refusal
+  if (!(await store.findAnswer(deps.database.db, callerOf({ principal }), key))) throw refusal
+  if (route.stream && !(await grants.wasSpentFor(principal, key))) throw refusal
+  return refusal
+}
+
+function isForScopes(refusal: unknown): refusal is ApiError {
+  return refusal instanceof ApiError && refusal.details?.['missing_scopes'] !== undefined
+}
+
+function recall<R extends Route>(
   route: R,
-  claim: { caller: string; key: string; requestHash: Buffer },
-): Promise<Created<R>> {
-  const earlier = await store.findAnswer(db, claim.caller, claim.key)
-  if (!earlier?.request_hash.equals(claim.requestHash)) {
+  claim: { readonly requestHash: Buffer },
+  earlier: Awaited<ReturnType<typeof store.findAnswer>>,
+): Created<R> | undefined {
+  if (!earlier) return undefined
+  if (!earlier.request_hash.equals(claim.requestHash)) {
     throw new ApiError('CONFLICT', { message: 'This Idempotency-Key was used for a different request' })
   }
   if (route.answersSecret) {

@@ -41,10 +41,17 @@ export async function updateAnswer(
     .execute()
 }
 
-/** For what ended before anything came of it: whoever repeats the request that made it tries anew. */
-export async function deleteAnswersOf(tx: Tx, resourceIds: readonly string[]): Promise<void> {
-  if (resourceIds.length === 0) return
-  await tx.deleteFrom('idempotency_keys').where('resource_id', 'in', resourceIds).execute()
+/**
+ * For what ended before anything came of it: whoever repeats the request that made it tries anew. Gives by whom and under
+ * which key it was made.
+ */
+export async function deleteAnswersOf(tx: Tx, resourceIds: readonly string[]) {
+  if (resourceIds.length === 0) return []
+  return tx
+    .deleteFrom('idempotency_keys')
+    .where('resource_id', 'in', resourceIds)
+    .returning(['caller', 'idempotency_key'])
+    .execute()
 }
 
 export async function deleteForgottenKeys(db: Db): Promise<number> {

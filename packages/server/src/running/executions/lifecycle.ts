@@ -1,12 +1,12 @@
 import { fromDs, type StopReason, toDs } from '@guildhall/contract'
 import { requestBudget } from '#access/approvals/approvals.ts'
+import { forgetAnswersOf } from '#access/consent/consent.ts'
 import { type Author, recordActivity } from '#accounts/activity/activity.ts'
 import { findRefusal, insufficientCredits, reserve, settle } from '#accounts/billing/billing.ts'
 import { executionRunning, freeSlot, isSlotFree, takeSlot } from '#accounts/workspaces/workspaces.ts'
 import { type Actor, actorBehind } from '#operations/actor.ts'
 import type { Authority } from '#operations/authority.ts'
 import { ApiError } from '#operations/errors.ts'
-import { deleteAnswersOf } from '#operations/idempotency/idempotency.ts'
 import type { Config } from '#platform/config.ts'
 import type { Tx } from '#platform/database.ts'
 import { noteEnd, noteStart } from '#running/traces/traces.ts'
@@ -221,7 +221,7 @@ export async function endExecution(tx: Tx, row: store.ExecutionRow, ending: Endi
   }
   await store.updateEnded(tx, row.id, change)
   // Here and nowhere else: were the record gone while this could still run, a repeat would run it twice.
-  if (code === neverBegan) await deleteAnswersOf(tx, [row.execution_id])
+  if (code === neverBegan) await forgetAnswersOf(tx, [row.execution_id])
   await noteEnd(tx, inTrace(row), { status, ran, chargedMilliDs, shownMilliDs: row.cost_milli_ds })
   if (ending.by) await tell(tx, row, ending.by, 'execution.canceled')
   const budgetRequest = code === 'KEY_SPEND_LIMIT' ? await askForBudget(tx, row) : undefined

@@ -128,6 +128,17 @@ const sources = { http: 'api', mcp: 'mcp', agent: 'chat', workflow: 'workflow' }
   string
 >
 
+/** A repeat: the engine may not have had word of the first, when its process died. */
+export async function launchedBefore<A extends { readonly runId: string }>(
+  parts: RunParts,
+  answer: A,
+): Promise<A> {
+  await confirmLaunch(parts, answer.runId).catch((error: unknown) => {
+    throw launchFailed(error)
+  })
+  return answer
+}
+
 /** A failure that is ours comes with the little that can be told about it. */
 export function launchFailed(error: unknown): unknown {
   if (error instanceof ApiError || isPassing(error)) return error

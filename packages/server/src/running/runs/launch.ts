@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { forgetAnswersOf } from '#access/consent/consent.ts'
 import { recordActivity } from '#accounts/activity/activity.ts'
 import { compileFor, resolveWorkflow, runtimeId } from '#library/workflows/workflows.ts'
 import { accessEnded, checkInputs, type Reuse } from '#machinery/graph/graph.ts'
 import { type Actor, actorBehind } from '#operations/actor.ts'
 import type { Authority } from '#operations/authority.ts'
 import { ApiError } from '#operations/errors.ts'
-import { deleteAnswersOf } from '#operations/idempotency/idempotency.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import { announceRun } from './announce.ts'
 import { handOver, sendRun } from './queue.ts'
@@ -153,7 +153,7 @@ async function voidLaunch(tx: Tx, runId: string) {
 }
 
 async function tellVoided(tx: Tx, voided: readonly store.VoidedRow[]): Promise<void> {
-  await deleteAnswersOf(
+  await forgetAnswersOf(
     tx,
     voided.map(({ run_id }) => run_id),
   )

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { announceApprovals, approvalUrl, closeQuestion, questionId } from '#access/approvals/approvals.ts'
+import { forgetAnswersOf } from '#access/consent/consent.ts'
 import { recordActivity } from '#accounts/activity/activity.ts'
 import {
   findSuspension,
@@ -11,7 +12,6 @@ import {
 import type { Tool } from '#machinery/tools/tools.ts'
 import { type Actor, isInPerson } from '#operations/actor.ts'
 import { ApiError } from '#operations/errors.ts'
-import { deleteAnswersOf } from '#operations/idempotency/idempotency.ts'
 import type { Tx } from '#platform/database.ts'
 import { announceRun } from './announce.ts'
 import type { RunParts } from './run-parts.ts'
@@ -92,7 +92,7 @@ function takeBack(
   return database.transaction(async (tx) => {
     const takenBack = await store.claimResumeBack(tx, runId, resumeId)
     if (!takenBack) return {}
-    await deleteAnswersOf(tx, [resumeId])
+    await forgetAnswersOf(tx, [resumeId])
     await withdrawn(tx)
     return { takenBack, settled: await settleWithin(tx, runId) }
   })

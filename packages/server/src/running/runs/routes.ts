@@ -2,7 +2,7 @@ import { bindRoutes } from '#operations/bind.ts'
 import type { Feature } from '#operations/feature.ts'
 import { FairPlaces } from '#platform/fair-places.ts'
 import type { Streams } from '#streams/streams.ts'
-import { type ChatQueue, changeHandlers, changeRoutes } from './change-routes.ts'
+import { type ChatQueue, changeHandlers, changeRoutes, launchedBefore } from './change-routes.ts'
 import { readHandlers, readRoutes } from './read-routes.ts'
 import { runStreamHandlers } from './read-stream.ts'
 import { runReconcilers } from './reconcile.ts'
@@ -15,9 +15,13 @@ const largeReads = { atATime: 2, ofOneWorkspace: 1 }
 export function runFeature(parts: RunParts, chats: ChatQueue, streams?: Streams): Feature {
   const reading = { ...parts, largeReads: new FairPlaces(largeReads.atATime, largeReads.ofOneWorkspace) }
   const routes = [
-    ...bindRoutes(changeRoutes, changeHandlers(parts, chats)),
+    ...bindRoutes(changeRoutes, changeHandlers(parts, chats), {
+      launchWorkflow: (_call, answer) => launchedBefore(parts, answer),
+    }),
     ...bindRoutes(readRoutes, readHandlers(reading)),
-    ...bindRoutes(rerunRoutes, rerunHandlers(parts)),
+    ...bindRoutes(rerunRoutes, rerunHandlers(parts), {
+      rerunWorkflowRun: (_call, answer) => launchedBefore(parts, answer),
+    }),
     ...(streams ? runStreamHandlers(reading, streams) : []),
   ]
   return { routes, reconcilers: runReconcilers(parts) }

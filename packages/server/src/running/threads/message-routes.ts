@@ -1,5 +1,5 @@
 import { type AnswerOf, messageRoutes, threadStreamRoutes, toDs } from '@guildhall/contract'
-import { agentSlugOf, type BoundRoute, bindRoutes, type Call } from '#operations/bind.ts'
+import { agentSlugOf, type BoundRoute, bindRoutes, type Call, type Handlers } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import { createOnce } from '#operations/idempotency/idempotency.ts'
 import type { Principal } from '#operations/principal.ts'
@@ -46,7 +46,23 @@ export function messageHandlers(parts: ThreadParts, streams?: Streams): BoundRou
 }
 
 function streamHandlers(parts: ThreadParts, streams: ThreadStreams): BoundRoute[] {
-  return bindRoutes(threadStreamRoutes, {
+  const answerOf = async (call: Call<(typeof threadStreamRoutes)['chat']>, { runId }: { runId: string }) => {
+    const { body, principal, deps } = call
+    const found = await store.findRunOfWorkspace(
+      deps.database.db,
+      principal.workspaceId,
+      fromRunId(runId) ?? '',
+    )
+    if (!found || !isVisible(found.thread, principal)) throw new ApiError('NOT_FOUND')
+    if (body.stream) return streams.followRun(call, found, body.deltas ?? false)
+    const reply = await waitForRun(parts, found, (body.waitSeconds ?? 55) * 1000, call.signal)
+    // Much may have been taken away in a minute: the key, or the thread from those it is not for.
+    await call.confirm()
+    const thread = await store.findThread(deps.database.db, principal.workspaceId, reply.threadId)
+    if (thread && !isVisible(thread, principal)) throw new ApiError('NOT_FOUND')
+    return reply
+  }
+  const handlers: Handlers<typeof threadStreamRoutes> = {
     subscribeThread: async (call) => {
       const { principal, params, body, deps, access } = call
       requireOwn(principal, body.resourceId)
@@ -63,7 +79,7 @@ function streamHandlers(parts: ThreadParts, streams: ThreadStreams): BoundRoute[
     },
 
     chat: async (call) => {
-      const { body, principal, deps } = call
+      const { body } = call
       const made: { accepted?: Accepted } = {}
       const answer = await createOnce(
         call,
@@ -76,22 +92,10 @@ function streamHandlers(parts: ThreadParts, streams: ThreadStreams): BoundRoute[
           if (made.accepted) follow(parts, made.accepted.change)
         },
       )
-      const found = await store.findRunOfWorkspace(
-        deps.database.db,
-        principal.workspaceId,
-        fromRunId(answer.runId) ?? '',
-      )
-      // A repeat may come through another credential of the same person.
-      if (!found || !isVisible(found.thread, principal)) throw new ApiError('NOT_FOUND')
-      if (body.stream) return streams.followRun(call, found, body.deltas ?? false)
-      const reply = await waitForRun(parts, found, (body.waitSeconds ?? 55) * 1000, call.signal)
-      // Much may have been taken away in a minute: the key, or the thread from those it is not for.
-      await call.confirm()
-      const thread = await store.findThread(deps.database.db, principal.workspaceId, reply.threadId)
-      if (thread && !isVisible(thread, principal)) throw new ApiError('NOT_FOUND')
-      return reply
+      return answerOf(call, answer)
     },
-  })
+  }
+  return bindRoutes(threadStreamRoutes, handlers, { chat: answerOf })
 }
 
 type SendCall = Call<(typeof messageRoutes)['sendMessage']> | Call<(typeof threadStreamRoutes)['chat']>

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
 import type { Route } from '@guildhall/contract'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { admit, admittedForMs } from '#operations/admit.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { ExactRequest, Grants } from '#operations/grants.ts'
+import { refuseUnlessUsed } from '#operations/idempotency/idempotency.ts'
 import { noNul } from '#operations/json-values.ts'
 import { countRequest, refuseIfFull, splitLimits } from '#operations/limits.ts'
 import type { Principal } from '#operations/principal.ts'
@@ -18,6 +18,7 @@ import {
   keyWithMore,
   requireAudience,
 } from './authenticate.ts'
+import { headerText } from './client-of.ts'
 import { tokenOfPage } from './cookies.ts'
 import { fromFramework, setWindowHeaders } from './error-handler.ts'
 import { answerPreflight, isPreflight, setStandardHeaders } from './headers.ts'
@@ -62,7 +63,13 @@ export async function enter(
   if (refused) throw outcome
   if (request.url.includes('%00')) throw new ApiError('INVALID_INPUT', { message: noNul })
   request.bearer = outcome.bearer
-  if (outcome.principal) await admitCaller(edge, route as Route, outcome.principal, request)
+  if (outcome.principal) {
+    await admitCaller(edge, route as Route, outcome.principal, request).catch(async (error: unknown) => {
+      const { principal = outcome.principal as Principal, headers } = request
+      const asked = { route: route as Route, principal, key: headerText(headers['idempotency-key']) }
+      request.repeatsOnly = await refuseUnlessUsed(edge, asked, error)
+    })
+  }
   if (persons.length > 0)
     refuseIfFull(edge.deps, persons, await countRequest(edge.deps, persons, countedAs(outcome, request)))
   return undefined
@@ -86,7 +93,8 @@ export function confirm(
 async function admitAgain(edge: EdgeContext, route: Route, request: FastifyRequest): Promise<void> {
   const outcome = await identify(edge, route, request)
   if (outcome instanceof ApiError) throw outcome
-  if (outcome.principal) await admitCaller(edge, route, outcome.principal, request)
+  // Nothing will be done for who may only be told again what it was told.
+  if (outcome.principal && !request.repeatsOnly) await admitCaller(edge, route, outcome.principal, request)
 }
 
 async function admitCaller(
@@ -100,7 +108,9 @@ async function admitCaller(
   const params = request.params as Readonly<Record<string, string>>
   const admitAs = async (principal: Principal) => {
     request.principal = principal
-    return admit(grants, route, { principal, via: 'http', params, request: exactRequest(route, request) })
+    const { access } = request
+    const asked = exactRequest(route, request)
+    return admit(grants, route, { principal, via: 'http', params, request: asked, access })
   }
   const believed = await actInWorkspace(authenticators, authenticated, headers)
   request.access = await admitAs(believed).catch(async (error) => {
@@ -138,7 +148,7 @@ function exactRequest(route: Route, request: FastifyRequest): ExactRequest {
   return {
     method: request.method,
     path: request.url,
-    bodySha256: () => (request.bodyHash ?? createHash('sha256')).copy().digest('hex'),
+    bodySha256: () => request.bodyHash?.copy().digest('hex'),
     repeatKey: route.creates && typeof key === 'string' ? key : undefined,
   }
 }

@@ -39,6 +39,8 @@ declare module 'fastify' {
     admittedAt: number
     /** Of the bytes that came, whatever they are said to be; undefined where no grant can ask for it. */
     bodyHash: Hash | undefined
+    /** Why nothing may be done for it but to answer a repeat. */
+    repeatsOnly: ApiError | undefined
     upload: readonly UploadedFile[] | undefined
     /** Of its body and answer; undefined where neither is large. */
     held: Holding | undefined
@@ -117,6 +119,7 @@ export function createServer(options: {
   app.decorateRequest('access', undefined)
   app.decorateRequest('admittedAt', 0)
   app.decorateRequest('bodyHash', undefined)
+  app.decorateRequest('repeatsOnly', undefined)
   app.decorateRequest('upload', undefined)
   app.setErrorHandler((error, request, reply) => writeError(error as Error, request, reply))
   endSlowClients(app, deps.config.clients)
@@ -208,6 +211,7 @@ function toCall(edge: EdgeContext, route: Route, request: FastifyRequest, reply:
     body: request.body,
     principal: (request.principal ?? request.bearer) as Principal | undefined,
     access: request.access,
+    repeatsOnly: request.repeatsOnly,
     client: clientOf(request),
     upload: request.upload,
     idempotencyKey: headerText(headers['idempotency-key']),

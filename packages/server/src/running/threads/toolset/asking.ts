@@ -123,8 +123,8 @@ function bindingOf({ run, call }: Asking, { operation, request }: RefusedCall): 
     ...request,
     idempotencyKey: `${run.runId}/${call.id}`,
   })
-  const hasBody = request.body !== undefined
-  return { request: { method: route.method, path, ...(hasBody && { bodySha256: bodySha256() }) } }
+  const sha256 = request.body === undefined ? undefined : bodySha256()
+  return { request: { method: route.method, path, ...(sha256 && { bodySha256: sha256 }) } }
 }
 
 /** A key that has used up its limit: its owner may raise it, and until then nothing is held. */
