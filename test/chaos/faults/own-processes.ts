@@ -12,6 +12,7 @@ export function signalOwn({ pid: owner }: Owner, pid: number, signal: NodeJS.Sig
   const line = ancestorsOf(pid)
   if (line.length === 0) return false
   if (!line.includes(owner) && !standsInGroupOf(owner, pid)) {
+    if (isEnding(pid)) return false
     throw new Error(`process ${pid} does not belong to this stack`)
   }
   try {
@@ -45,6 +46,15 @@ function standsInGroupOf(owner: number, pid: number): boolean {
     return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(`/guildhall-${owner}/`)
   } catch {
     return false
+  }
+}
+
+/** On its way out a process gives up its memory, with the words it was started by, before it leaves its group. */
+function isEnding(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8') === ''
+  } catch {
+    return true
   }
 }
 
