@@ -11,14 +11,11 @@ const limitMs = 50
 const slowest: [name: string, ms: number][] = []
 let slowestFirst: [name: string, ms: number] = ['', 0]
 
-/**
- * Time of the thread, not of the wall, since others use the machine too; the best of three, when the code is warm. As others
- * also push it out of the cores' caches, what was too slow gets some more turns to show that it was not its own fault.
- */
+/** Time of the thread, not of the wall, since others use the machine too; the best of three, when the code is warm. */
 function timed<T>(name: string, work: () => T): T {
   let best = Number.POSITIVE_INFINITY
   let result: T | undefined
-  for (let turn = 0; turn < 3 || (turn < 10 && best >= limitMs); turn++) {
+  for (let turn = 0; turn < 3; turn++) {
     const before = process.threadCpuUsage()
     result = work()
     const { user, system } = process.threadCpuUsage(before)
