@@ -19,6 +19,8 @@ const argumentRules: { readonly [call in CallName]?: ArgumentRule } = {
   socketpair: unixSockets,
   // Processes and threads, but no new namespaces: mount, cgroup, uts, ipc, user, pid, net.
   clone: { argument: 0, noneOfBits: 0x7e020000 },
+  // One's own limits, not those of the first process, which has the same user.
+  prlimit64: { argument: 0, oneOf: [0] },
   // Terminals without TIOCSTI (typing into them), and what any descriptor takes.
   ioctl: {
     argument: 1,

@@ -328,6 +328,8 @@ def main():
         sys.exit('the warden must be process 1 of a process namespace')
     # Also closes /proc/1 (memory, descriptors) to the commands, which have the same user.
     set_dumpable(0)
+    # What process 1 has no handler for does not reach it from within. Python has one for this; another is needed below.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     operations = {

@@ -15,6 +15,8 @@ interface Probe {
   opensOnHost?: true
   /** What gVisor lets a skill do to gVisor, which is not the host. */
   gvisorImitates?: true
+  /** With gVisor the first process of a sandbox can be ended from within, and the sandbox with it. */
+  gvisorMayEnd?: true
   /** Being ended counts as held; every other probe has to say so itself. */
   mayBeEnded?: true
 }
@@ -36,7 +38,8 @@ const probes: Probe[] = [
   { name: 'io_uring', gvisorImitates: true },
   { name: 'ptrace_child', opensOnHost: true, gvisorImitates: true },
   { name: 'first_process_memory' },
-  { name: 'kill_first_process', mayBeEnded: true },
+  { name: 'kill_first_process', gvisorMayEnd: true },
+  { name: 'limit_first_process', gvisorImitates: true },
   { name: 'user_namespace', opensOnHost: true, gvisorImitates: true },
   { name: 'user_namespace_by_clone', opensOnHost: true, gvisorImitates: true },
   { name: 'enter_namespace' },
@@ -141,7 +144,8 @@ function describe(result: CommandResult): string {
 
 function hasHeld(kind: string, { probe, said }: { probe: Probe; said: string }): boolean {
   if (said.startsWith('held')) return true
-  if (said.startsWith('ended')) return probe.mayBeEnded === true
+  if (said.startsWith('ended'))
+    return probe.mayBeEnded === true || (kind === 'runsc' && probe.gvisorMayEnd === true)
   return kind === 'runsc' && probe.gvisorImitates === true
 }
 
