@@ -12,6 +12,19 @@ export const worstInputs: readonly (readonly [pattern: RegExp, ...attacks: Attac
   [/^tool:execute:([a-z0-9_-]+)$/, ['tool:execute:', 'a', 'A'], ['', 'tool:execute:', '']],
   [/[^A-HJ-NP-Z2-9]/g, ['', 'A', ''], ['', '0', '']],
   [/^\p{M}$/u, ['', '\u0301', ''], ['', 'a', '']],
+  // What things and people are called, and their addresses.
+  [
+    /^(?=.*[\p{L}\p{N}\p{P}\p{S}])(?:[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|[\u200c\u200d])*$/u,
+    ['', ' ', ''],
+    ['a', '\u200d', '\n'],
+    ['', 'a', '\u202e'],
+  ],
+  [
+    /^$|^(?=.*[\p{L}\p{N}\p{P}\p{S}])(?:[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|[\u200c\u200d])*$/u,
+    ['', ' ', ''],
+    ['a', '\u200c', '\n'],
+  ],
+  [/[A-Z]/g, ['', 'A', ''], ['', 'a', '']],
   // Words and versions of the command line.
   [/^[\w.:/@-]+$/, ['', 'a', '!'], ['', '/', '$']],
   [/^[a-z][a-z-]{0,30}$/, ['', 'a', ''], ['a', '-', 'A']],

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { Nullable, Success, Timestamp } from './shapes.ts'
+import { Name, Nullable, Success, Timestamp } from './shapes.ts'
 import { slugPattern } from './slug.ts'
 import { longTexts } from './weight.ts'
 
@@ -62,7 +62,7 @@ export const AgentVersion = Type.Object(
 export type AgentVersion = Static<typeof AgentVersion>
 
 const fields = {
-  name: Type.Optional(Type.String({ minLength: 1, maxLength: 120 })),
+  name: Type.Optional(Name(120)),
   description: Type.Optional(Type.String({ maxLength: 1024 })),
   instructions: Type.Optional(Type.String({ maxLength: 50_000 })),
   model: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: 200 })),

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { IdParam, Limit, Nullable, Success, Timestamp } from './shapes.ts'
+import { IdParam, Limit, Name, Nullable, Success, Timestamp } from './shapes.ts'
 import { slugPattern } from './slug.ts'
 
 /** What one bundle may hold, however it is sent. */
@@ -69,7 +69,7 @@ export const artifactRoutes = defineRoutes({
     body: Type.Object({
       type: ArtifactType,
       slug: Type.Optional(Slug),
-      name: Type.Optional(Type.String({ minLength: 1, maxLength: 120 })),
+      name: Type.Optional(Name(120)),
       description: Type.Optional(Type.String({ maxLength: 1024 })),
       files: GivenFiles,
     }),

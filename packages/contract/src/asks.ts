@@ -2,13 +2,13 @@ import { type Static, Type } from 'typebox'
 import { Action, Wait } from './consent.ts'
 import { actionArgsLimits, askLifetimeSeconds } from './limits.ts'
 import { defineRoutes } from './route.ts'
-import { AnyFields, Success } from './shapes.ts'
+import { AnyFields, Name, Success } from './shapes.ts'
 import { openArguments } from './weight.ts'
 
 export const AskChoice = Type.Object(
   {
     id: Type.String({ minLength: 1, maxLength: 64 }),
-    label: Type.String({ minLength: 1, maxLength: 200 }),
+    label: Name(200),
     kind: Type.Enum(['allow', 'deny', 'answer'], {
       description: 'deny: whoever chooses it says no; answer: it needs an answer, where there is a schema',
     }),

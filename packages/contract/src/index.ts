@@ -34,7 +34,7 @@ export * from './routes.ts'
 export * from './scopes.ts'
 export * from './self.ts'
 export * from './sessions.ts'
-export { type Clamped, DeviceAuth, Success, succeeded, WorkspaceRef } from './shapes.ts'
+export { type Clamped, DeviceAuth, namePattern, Success, succeeded, WorkspaceRef } from './shapes.ts'
 export * from './skills.ts'
 export * from './slug.ts'
 export {

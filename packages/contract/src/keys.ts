@@ -1,8 +1,17 @@
 import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { DeviceAuth, Extended, IdParam, KeyAccess, Nullable, Timestamp, WorkspaceRef } from './shapes.ts'
+import {
+  DeviceAuth,
+  Extended,
+  IdParam,
+  KeyAccess,
+  Name,
+  Nullable,
+  Timestamp,
+  WorkspaceRef,
+} from './shapes.ts'
 
-const Label = Type.String({ minLength: 1, maxLength: 120, pattern: '\\S' })
+const Label = Name(120)
 const SpendLimit = Nullable(
   Type.Number({ minimum: 0, maximum: 1_000_000_000, description: 'In Ds; null for none' }),
 )

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { Extended, IdParam, Nullable, Success, Timestamp, WorkspaceRef } from './shapes.ts'
+import { Extended, IdParam, Name, Nullable, Success, Timestamp, WorkspaceRef } from './shapes.ts'
 
 /** Scopes a third-party app can be granted; the first three are accepted and not enforced unless told so. */
 export const oauthScopes = ['read', 'write', 'admin', 'trace:read', 'trace:write'] as const
@@ -95,7 +95,7 @@ export const oauthRoutes = defineRoutes({
     creates: true,
     answersSecret: true,
     body: Type.Object({
-      name: Type.String({ minLength: 1, maxLength: 80, pattern: '\\S' }),
+      name: Name(80),
       redirect_uris: Type.Array(Type.String({ minLength: 1, maxLength: 2000 }), {
         minItems: 1,
         maxItems: 10,

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { Modes } from './consent.ts'
 import { defineRoutes } from './route.ts'
-import { DeviceAuth, IdParam, KeyAccess, Nullable, Success, Timestamp, UserCode } from './shapes.ts'
+import { DeviceAuth, IdParam, KeyAccess, Name, Nullable, Success, Timestamp, UserCode } from './shapes.ts'
 
 export const Passkey = Type.Object(
   {
@@ -91,7 +91,7 @@ export const passkeyRoutes = defineRoutes({
     limits: ['rest'],
     creates: true,
     body: Type.Object({
-      name: Type.Optional(Type.String({ minLength: 1, maxLength: 64, pattern: '\\S' })),
+      name: Type.Optional(Name(64)),
       credential: DeviceAuth,
       device_auth: Type.Optional(DeviceAuth),
       invite: Type.Optional(

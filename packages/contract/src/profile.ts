@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { Nullable, Timestamp } from './shapes.ts'
+import { Nullable, namePattern, Timestamp } from './shapes.ts'
 
 const Facts = Type.Record(
   Type.String({ pattern: '^[a-z0-9][a-z0-9_.-]{0,63}$' }),
@@ -50,7 +50,7 @@ export const profileRoutes = defineRoutes({
     scopes: ['profile:write'],
     limits: ['rest'],
     body: Type.Object({
-      name: Type.Optional(Nullable(Type.String({ maxLength: 200 }))),
+      name: Type.Optional(Nullable(Type.String({ maxLength: 200, pattern: `^$|${namePattern.source}` }))),
       bio: Type.Optional(Nullable(Type.String({ maxLength: 4000 }))),
       timezone: Type.Optional(Nullable(Type.String({ maxLength: 64 }))),
       facts: Type.Optional(

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { IdParam, Nullable, RowNumber, Success, Timestamp } from './shapes.ts'
+import { IdParam, Name, Nullable, RowNumber, Success, Timestamp } from './shapes.ts'
 
 /** How many browsers of one person are told, and how many agents of theirs may be silenced at once. */
 export const pushSubscriptionsPerUser = 10
@@ -76,7 +76,7 @@ export const pushRoutes = defineRoutes({
         p256dh: Type.String({ pattern: '^[A-Za-z0-9_-]{87}=?$' }),
         auth: Type.String({ pattern: '^[A-Za-z0-9_-]{22}(==)?$' }),
       }),
-      label: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+      label: Type.Optional(Name(100)),
     }),
     responses: { 200: Type.Object({ id: Type.String() }) },
     errors: ['INVALID_INPUT', 'CONFLICT', 'NOT_FOUND'],

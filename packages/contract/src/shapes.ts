@@ -60,6 +60,15 @@ export type WorkspaceRef = Static<typeof WorkspaceRef>
 /** Path parameters arrive as text; a numeric id that is none of ours must read like a missing one. */
 export const IdParam = Type.Object({ id: Type.String() })
 
+/**
+ * What is called by a name is told apart by it, among other names and beside other words: nothing that is not seen, turns
+ * the direction or begins a line. The two joiners stay, without which some scripts and signs cannot be written.
+ */
+export const namePattern = /^(?=.*[\p{L}\p{N}\p{P}\p{S}])(?:[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|[\u200c\u200d])*$/u
+
+export const Name = (maxLength: number) =>
+  Type.String({ minLength: 1, maxLength, pattern: namePattern.source })
+
 /** A code without any symbol is malformed; a wrong one is a miss. */
 export const UserCode = Type.String({
   title: 'UserCode',

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { GivenFiles, givenFilesBytes, Slug } from './artifacts.ts'
 import { defineRoutes } from './route.ts'
-import { Extended, Limit, Offset, Success, Timestamp } from './shapes.ts'
+import { Extended, Limit, Name, Offset, Success, Timestamp } from './shapes.ts'
 
 /** Keeps the bare list of a library bounded. */
 export const skillsPerWorkspace = 10_000
@@ -174,7 +174,7 @@ export const skillRoutes = defineRoutes({
     optionalBody: true,
     body: Type.Object({
       artifactId: text(100),
-      name: text(120),
+      name: Type.Optional(Name(120)),
       description: text(1024),
       category: text(64),
       registry: text(2000),
@@ -337,7 +337,7 @@ export const skillRoutes = defineRoutes({
       ]),
       kind: Type.Optional(Type.Enum(['skill', 'workflow'])),
       slug: Type.Optional(Slug),
-      name: text(120),
+      name: Type.Optional(Name(120)),
       description: text(1024),
       category: text(64),
     }),

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { defineRoutes } from './route.ts'
-import { Limit, Nullable, Success, Timestamp, Uuid, WorkspaceRef } from './shapes.ts'
+import { Limit, Name, Nullable, Success, Timestamp, Uuid, WorkspaceRef } from './shapes.ts'
 
 export const Role = Type.Enum(['owner', 'member'])
 
@@ -55,7 +55,7 @@ export const workspaceRoutes = defineRoutes({
     audience: 'session',
     limits: ['rest'],
     creates: true,
-    body: Type.Object({ name: Type.String({ minLength: 1, maxLength: 120, pattern: '\\S' }) }),
+    body: Type.Object({ name: Name(120) }),
     responses: { 201: Workspace },
     errors: ['INVALID_INPUT', 'CONFLICT'],
     example: { body: { name: 'Acme' } },

@@ -1,4 +1,4 @@
-import type { Clamped, Route } from '@guildhall/contract'
+import { type Clamped, namePattern, type Route } from '@guildhall/contract'
 import type { ErrorObject, ValidateFunction } from 'ajv'
 import { ApiError } from './errors.ts'
 import { compilePrune, Ignored } from './prune.ts'
@@ -55,13 +55,20 @@ function invalidInput(place: string, errors: readonly ErrorObject[]): ApiError {
   const issues = errors.map((issue) => {
     const missing = issue.params['missingProperty']
     const path = [issue.instancePath.slice(1).replaceAll('/', '.'), missing].filter(Boolean).join('.')
-    return { path, message: issue.message ?? 'is not valid' }
+    return { path, message: reasonOf(issue) }
   })
   const first = issues[0]
   return new ApiError('INVALID_INPUT', {
     message: first ? `${first.path || place}: ${first.message}` : 'The request is malformed',
     details: { in: place, issues },
   })
+}
+
+/** Nobody reads a pattern of classes of characters. */
+function reasonOf({ keyword, params, message }: ErrorObject): string {
+  if (keyword !== 'pattern' || !String(params['pattern']).endsWith(namePattern.source))
+    return message ?? 'is not valid'
+  return 'must have something to read, on one line, without characters that are not seen or turn the direction'
 }
 
 type Clamps = readonly (Clamped['x-clamped'] & { readonly name: string })[]

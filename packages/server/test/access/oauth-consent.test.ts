@@ -189,13 +189,17 @@ test('only codes, only known scopes', async () => {
   expect(await errorOf({ scope: 'read openid' })).toBe('invalid_scope')
   expect(await errorOf({ scope: 'root' })).toBe('invalid_scope')
   expect(await errorOf({ scope: '' })).toBe('invalid_scope')
-  expect(await errorOf({ prompt: 'none' })).toBe('interaction_required')
   const posted = await house.call(
     'GET',
     authorizeUrl(app, { response_mode: 'form_post' }).slice(publicUrl.length),
   )
   expect(posted.status).toBe(400)
   expect(posted.text).not.toContain('<script')
+  // Nothing is granted without a page, so it could do nothing but send a browser on.
+  for (const prompt of ['none', 'login none']) {
+    const silent = await house.call('GET', authorizeUrl(app, { prompt }).slice(publicUrl.length))
+    expect([silent.status, silent.headers.get('location')]).toEqual([400, null])
+  }
 })
 
 test('cookies are for this server and this interaction alone', async () => {

@@ -138,8 +138,8 @@ export async function findClient(db: Db, clientId: string) {
       'kind',
       'redirect_uris',
       'secret_hash',
-      'users.name as owner_name',
-      'users.email as owner_email',
+      // Who answers for it is who a provider vouches for: a name is of the person's own choice.
+      sql<string | null>`case when users.email_verified then users.email end`.as('owner_email'),
     ])
     .where('oauth_clients.id', '=', clientId)
     .executeTakeFirst()

@@ -162,9 +162,7 @@ async function findApp({ database }: Deps, interaction: Interaction): Promise<Ap
   const client = await clientStore.findClient(database.db, clientId)
   if (!client) throw appRemoved()
   if (client.kind === 'registered') return { name: client.name, registrant: undefined }
-  const { owner_name: name, owner_email: email } = client
-  const registrant = name && email ? `${name} (${email})` : (email ?? name ?? 'a person without an address')
-  return { name: client.name, registrant }
+  return { name: client.name, registrant: client.owner_email ?? 'a person without a verified address' }
 }
 
 const appRemoved = () => new ApiError('NOT_FOUND', { message: 'This app was removed.' })

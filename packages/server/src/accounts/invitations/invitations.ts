@@ -5,7 +5,7 @@ import {
   invitationsPerWorkspace,
 } from '@guildhall/contract'
 import { recordActivity } from '#accounts/activity/activity.ts'
-import { findUser, findUserByVerifiedEmail } from '#accounts/users/users.ts'
+import { findUser, findUserByVerifiedEmail, foldAddress } from '#accounts/users/users.ts'
 import { joinWorkspace, lockTeam, requireOwner } from '#accounts/workspaces/workspaces.ts'
 import type { Actor } from '#operations/actor.ts'
 import { ApiError } from '#operations/errors.ts'
@@ -22,7 +22,7 @@ const addressPattern = /^[^\s@]+@[^\s@]+$/
  */
 export async function invite(tx: Tx, person: Actor, input: { email: string; role: Role }) {
   const { workspaceId, userId } = person
-  const email = input.email.trim().toLowerCase()
+  const email = foldAddress(input.email)
   if (!addressPattern.test(email)) throw new ApiError('INVALID_INPUT', { message: 'email: not an address' })
   await lockTeam(tx, workspaceId, userId)
   await store.lockAddress(tx, email)
@@ -100,5 +100,5 @@ async function addressOf(db: Db, userId: string): Promise<string | undefined> {
   const email = (await findUser(db, userId))?.email
   if (!email) return undefined
   const holder = await findUserByVerifiedEmail(db, email)
-  return holder?.id === userId ? email.trim().toLowerCase() : undefined
+  return holder?.id === userId ? foldAddress(email) : undefined
 }

@@ -1,5 +1,5 @@
 import { sessionRoutes, succeeded } from '@guildhall/contract'
-import { findUser } from '#accounts/users/users.ts'
+import { findUser, foldAddress } from '#accounts/users/users.ts'
 import { describeWorkspace, listWorkspaces } from '#accounts/workspaces/workspaces.ts'
 import type { CookieChange } from '#operations/answer.ts'
 import { bindRoutes, type Call } from '#operations/bind.ts'
@@ -115,7 +115,7 @@ export function sessionFeature(
 
     signInForDevelopment: async ({ body, deps, client }) => {
       if (!deps.config.authDev) throw new ApiError('NOT_FOUND')
-      const email = body.email.trim().toLowerCase()
+      const email = foldAddress(body.email)
       const identity = { issuer: developmentIssuer, subject: email, email, emailVerified: true, name: null }
       const user = await signInUser(deps, identity, body.mode)
       return deps.database.transaction((tx) => openSession(tx, user, client))

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Mode } from '#platform/tables.ts'
+import { foldAddress } from './address.ts'
 
 const columns = ['id', 'email', 'name', 'mode'] as const
 
@@ -23,7 +24,7 @@ export async function findUserByVerifiedEmail(db: Db, email: string) {
   return db
     .selectFrom('users')
     .select(columns)
-    .where(sql`lower(email)`, '=', email.trim().toLowerCase())
+    .where(sql`lower(email collate "C")`, '=', foldAddress(email))
     .where('email_verified', '=', true)
     .orderBy('created_at')
     .limit(1)

@@ -1,7 +1,9 @@
 import type { Tx } from '#platform/database.ts'
+import { toPrintable } from '#platform/printable.ts'
 import type { Mode } from '#platform/tables.ts'
 import * as store from './store.ts'
 
+export { foldAddress } from './address.ts'
 export { findUser, findUserByIdentity, findUserByVerifiedEmail, lockUser, updateUser } from './store.ts'
 
 export interface User {
@@ -32,9 +34,10 @@ export async function createUser(
   mode: Mode = modeOfNewUsers,
 ): Promise<User | undefined> {
   const user = await store.insertUser(tx, {
-    email: identity.email,
+    email: identity.email?.trim() ?? null,
     email_verified: identity.emailVerified,
-    name: identity.name,
+    // A provider passes on what the person typed there.
+    name: (identity.name && toPrintable(identity.name, 200)) || null,
     mode,
   })
   const { issuer, subject } = identity
