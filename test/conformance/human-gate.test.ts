@@ -25,9 +25,18 @@ const approval = tool('request-approval', 'gate')
 const asking = tool('ask-human', 'gate')
 
 /** What only a person may answer, and with what. */
-const gates: Record<string, { graph: unknown[]; answer: unknown; stepId?: string }> = {
+const gates: Record<string, { graph: unknown[]; answer: unknown; stepId?: string; inputs?: unknown }> = {
   'request-approval': { graph: [leave, approval, echo], answer: { approved: true } },
   'ask-human': { graph: [plain, asking, echo], answer: 'this' },
+  'ask-human, said to be for agents by who launched it': {
+    graph: [mapping({ question: { value: 'Which?' }, answerableBy: { initData: true, path: 'by' } }), asking],
+    inputs: { by: 'agent' },
+    answer: 'this',
+  },
+  'ask-human, said to be for agents by what a tool gave': {
+    graph: [forAgents, echo, asking],
+    answer: 'this',
+  },
   'request-approval beside a question for agents': {
     graph: [
       mapping({
@@ -78,18 +87,18 @@ const linesOf = async (runId: string): Promise<Line[]> => {
   return page.items.filter(({ details }) => details.runId === runId)
 }
 
-async function waiting(graph: readonly unknown[]): Promise<string> {
-  const runId = await begin(person, graph)
+async function waiting(graph: readonly unknown[], inputs?: unknown): Promise<string> {
+  const runId = await begin(person, graph, inputs)
   expect((await settled(person, runId)).run.status).toBe('suspended')
   // People are shown it right after that.
   await expect.poll(() => items(runId, 'pending'), { timeout: 10_000, interval: 500 }).not.toEqual([])
   return runId
 }
 
-describe.each(Object.entries(gates))('%s', (_name, { graph, answer, stepId }) => {
+describe.each(Object.entries(gates))('%s', (_name, { graph, answer, stepId, inputs }) => {
   test('is answered by nobody but a person, who is on record', async () => {
     verifies('approvals:workflow:people-answer', 'approvals:workflow:answer-in-activity')
-    const runId = await waiting(graph)
+    const runId = await waiting(graph, inputs)
     const body = { resumeData: answer, ...(stepId ? { stepId } : {}) }
     const open = await items(runId, 'pending')
     for (const agent of Object.values(agents)) {

@@ -120,8 +120,11 @@ test('whatever changes the library needs workspace:files:write', async () => {
   verifies('auth:scope:route-map-files-write')
   const person = await newPerson()
   await installSkill(person)
-  const artifactId = await newSkillArtifact(person, 'other')
-  const workflowArtifactId = await newWorkflowArtifact(person, flow([echo]))
+  const without = await newKey(person, { scopes: ['tool:execute'] })
+  const holding = await newKey(person, { scopes: ['workspace:files:write'] })
+  // Its own: what others made it may not read, and so not name.
+  const artifactId = await newSkillArtifact(holding, 'other')
+  const workflowArtifactId = await newWorkflowArtifact(holding, flow([echo]))
   const git = { source: { type: 'git', url: 'https://nowhere.invalid/x.git' } }
   const calls: Call[] = [
     (caller) => caller.post('/skills/other/install', { artifactId }),
@@ -135,8 +138,6 @@ test('whatever changes the library needs workspace:files:write', async () => {
     (caller) => caller.delete(`/artifacts/${artifactId}`),
     (caller) => caller.post('/install', git),
   ]
-  const without = await newKey(person, { scopes: ['tool:execute'] })
-  const holding = await newKey(person, { scopes: ['workspace:files:write'] })
   for (const call of calls) {
     expectMissing(await call(without), 'workspace:files:write')
     expect((await call(holding)).status).not.toBe(403)

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { definitionOf } from '../support/workflows.ts'
 import { callFrom, type Device, desktop, expectNoFaults, phone, shapes } from './support/app.ts'
-import { api, ask, cardOf, newAgent, newPerson, origin } from './support/app-house.ts'
+import { api, ask, callAsBefore, cardOf, newAgent, newPerson, origin } from './support/app-house.ts'
 import { hindrancesOf } from './support/axe.ts'
 
 /** Agents as their person looks at them, and ends what they do. */
@@ -182,10 +182,13 @@ test('an agent cannot make its page say or show what it wants', async () => {
   const device = await newPerson()
   const { page } = device
   const label = '\u202e<img src=x onerror=alert(1)>\u200b'
-  const made = await callFrom(device, 'POST', '/api/v1/keys', { label, access: 'full' })
+  const name = 'to be called otherwise'
+  const made = await callFrom(device, 'POST', '/api/v1/keys', { label: name, access: 'full' })
   const { id, api_key: key } = made.body
-  const stored = { type: 'file', name: label.repeat(3), files: [{ path: 'a.md', content: 'a' }] }
+  const stored = { type: 'file', name, files: [{ path: 'a.md', content: 'a' }] }
   expect((await api.call('POST', '/api/v1/artifacts', { key, body: stored })).status).toBe(201)
+  await callAsBefore('api_keys.label', name, label)
+  await callAsBefore('artifacts.name', name, label.repeat(3))
   await page.goto(`${origin}/agents/${id}`)
   await page.getByTestId('touched-item').waitFor()
   expect(await page.getByTestId('touched').textContent()).not.toMatch(/[\u202e\u200b]/)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { openBrowser } from '../support/browser.ts'
 import { patienceFor } from '../support/sizes.ts'
 import { callFrom, type Device, desktop, expectNoFaults, phone, shapes } from './support/app.ts'
-import { api, looked, mustCall, newEmail, newPerson, origin } from './support/app-house.ts'
+import { api, callAsBefore, looked, mustCall, newEmail, newPerson, origin } from './support/app-house.ts'
 import { hindrancesOf } from './support/axe.ts'
 
 /** Who works together, who is asked to, and which apps act for whom: as the people themselves see it. */
@@ -193,10 +193,18 @@ test.each(shapes)('on %s everybody can use these pages, whatever others are call
   const email = newEmail('tom')
   const [owner, device] = [await newPerson({ shape }), await newPerson({ shape }, email)]
   const { page } = device
-  await rename(owner, hostile)
-  await rename(device, `${hostile}${'x'.repeat(100)}`)
+  const [one, other, team] = ['one', 'other', 'team'].map((name) => `${name} ${email}`) as [
+    string,
+    string,
+    string,
+  ]
+  await rename(owner, one)
+  await callAsBefore('users.name', one, hostile)
+  await rename(device, other)
+  await callAsBefore('users.name', other, `${hostile}${'x'.repeat(100)}`)
   await letAppIn(device, email, 'Reports <img src=x>')
-  await makeTeam(owner, hostile)
+  await makeTeam(owner, team)
+  await callAsBefore('workspaces.name', team, hostile)
   await invite(owner, email)
   const found: Record<string, unknown> = {}
   const look = async (name: string, at = page) => {

@@ -101,3 +101,56 @@ test(`a process tree that ignores every signal is gone within 2 s of cancel, ${r
     expect(stored).toBe(logs.get(execution_id)?.length)
   }
 }, 600_000)
+
+test('what a model was asked is paid, although its answer was not waited for', async () => {
+  const balanceOf = async () =>
+    (await app.call('GET', '/api/v1/billing', { token: person.token })).body.balance as number
+  const before = await balanceOf()
+  const executionId = await mustRun(app, person, script({ say: 'never heard', delayMs: 60_000 }))
+  const isAsking = async () => {
+    const { rows } = await withDatabase(stack.databaseUrl, (database) =>
+      database.query('select asking_milli_ds > 0 as asking from executions where execution_id = $1', [
+        executionId,
+      ]),
+    )
+    return rows[0].asking
+  }
+  await until(isAsking, 30_000)
+  expect(await balanceOf()).toBe(before)
+  expect((await cancelExecution(app, person, executionId)).status).toBe(200)
+  const paid = before - (await balanceOf())
+  expect(paid).toBeGreaterThan(0)
+  const { cost } = (
+    await app.call('GET', `/api/v1/executions/${executionId}/status`, { token: person.token })
+  ).body
+  expect(cost).toBeCloseTo(paid, 6)
+}, 60_000)
+
+test('what a model says last is kept, whatever characters are in it', async () => {
+  const executionId = await mustRun(app, person, script({ say: 'one\u0000two' }))
+  const log = await readLog(app, person, executionId)
+  expect(log.at(-1)?.payload).toEqual({ stop_reason: { type: 'end_turn' } })
+  expect(JSON.stringify(log)).toContain('one\ufffdtwo')
+}, 60_000)
+
+test('of an execution whose files cannot be written nothing is left', async () => {
+  const { token } = person
+  const first = await mustRun(
+    app,
+    person,
+    script({ tools: [bash('mkdir notes && echo kept > notes/a.txt')] }),
+  )
+  await readLog(app, person, first)
+  const { traceId: sessionId } = (await app.call('GET', `/api/v1/executions/${first}/status`, { token })).body
+  // A file where what was carried over has a folder.
+  const attachments = [{ name: 'notes', data: Buffer.from('a file').toString('base64') }]
+  const body = { sessionId, input: 'Go on.', attachments }
+  const made = await app.call('POST', '/api/v1/executions', { token, body })
+  expect(made.status, made.text).toBe(200)
+  const executionId: string = made.body.id
+  const events = [{ type: 'user.message', content: [{ type: 'text', text: 'Go.' }] }]
+  await app.call('POST', `/api/v1/executions/${executionId}/events`, { token, body: { events } })
+  const log = await readLog(app, person, executionId)
+  expect(log.at(-1)?.payload).toMatchObject({ stop_reason: { type: 'error' } })
+  await until(() => processesWith(executionId.replaceAll('_', '-')).length === 0, 10_000)
+}, 60_000)

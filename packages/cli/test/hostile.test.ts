@@ -14,7 +14,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { withDatabase } from '../../../test/support/database.ts'
 import { installErrand, script } from '../../../test/support/executions.ts'
 import { placeFor, saveFile } from '../src/commands/files.ts'
 import { app, newHome, newUser, run } from './support/guild.ts'
@@ -28,7 +29,14 @@ function writtenAt(path: string): string {
 
 describe('hostile text', () => {
   test('of a run is shown and not obeyed, in every list and view', async () => {
-    const user = await newUser({ label: `bot ${esc}]0;owned\u0007` })
+    const user = await newUser({ label: 'bot' })
+    // As a key could be called before names were looked at.
+    await withDatabase(inject('guildStack').databaseUrl, (database) =>
+      database.query('update api_keys set label = $2 where id = $1', [
+        user.key.id,
+        `bot ${esc}]0;owned\u0007`,
+      ]),
+    )
     await installErrand(app, user.person)
     const said = corpus.join(' ')
     const ran = await run(user.home, ['run', 'errand', '-'], {

@@ -34,6 +34,12 @@ const ApprovalStatus = Type.Enum(['pending', 'granted', 'denied', 'expired'])
 const ShownAction = Type.Object(
   {
     ...Action.properties,
+    argsAreBody: Type.Optional(
+      Type.Boolean({
+        description:
+          'args are the very body that a single use is bound to; without it they are the words of the agent',
+      }),
+    ),
     argsBytes: Type.Optional(Type.Number({ description: 'Of args as JSON, which a card leaves out' })),
     diffLines: Type.Optional(Type.Number({ description: 'Of diff, which a card leaves out' })),
     unusual: Type.Optional(

@@ -75,7 +75,12 @@ export const Action = Type.Object(
       Type.Object({
         method: Type.Enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
         path: Type.String({ pattern: '^/', maxLength: 2000 }),
-        bodySha256: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
+        bodySha256: Type.Optional(
+          Type.String({
+            pattern: '^[0-9a-f]{64}$',
+            description: 'Of the body. Send it as args too, so that the person is shown what they allow',
+          }),
+        ),
       }),
     ),
   },

@@ -96,9 +96,30 @@ async function sha256Of(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** What the grant will fit: this method, this path, these bytes. */
+/** What the grant will fit: this method, this path, these bytes. They are shown to the person, if they are not too many. */
 async function actionOf({ operation, path, body }: Prepared): Promise<Action> {
   const method = (operation.method ?? 'GET') as 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  const bodySha256 = body.init.body && (await sha256Of(body.init.body))
-  return { summary: `${operation.name}: ${method} ${path}`, request: { method, path, bodySha256 } }
+  const bytes = body.init.body
+  const request = { method, path, bodySha256: bytes && (await sha256Of(bytes)) }
+  const args = bytes && shownOf(bytes)
+  return { summary: `${operation.name}: ${method} ${path}`, request, ...(args !== undefined && { args }) }
+}
+
+/** What the service takes to be shown. */
+const shown = { bytes: 65_536, depth: 64 }
+
+function shownOf(bytes: Uint8Array<ArrayBuffer>): unknown {
+  if (bytes.length > shown.bytes) return undefined
+  try {
+    const value: unknown = JSON.parse(new TextDecoder().decode(bytes))
+    return isWithin(value, shown.depth) ? value : undefined
+  } catch {
+    // A form.
+    return undefined
+  }
+}
+
+function isWithin(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every((child) => isWithin(child, levels - 1))
 }

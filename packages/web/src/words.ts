@@ -115,6 +115,8 @@ export const words = {
   summarySaid: 'What it says it will do',
   says: 'says',
   saysItWillRun: 'What it says it will run',
+  willSend: 'What it may send, if you allow it once',
+  notBound: 'These are the words of the agent. What it sends may be something else.',
   saysCost: (amount: string) => `says about ${amount}`,
   raw: 'Show raw',
   readable: 'Show readable',

@@ -102,7 +102,7 @@ export const approvals = [
     id: 'approvals:workflow:people-answer',
     area: 'approvals',
     line: 376,
-    rule: 'What request-approval asks, and ask-human unless its input says answerableBy "agent", is answered by a session only: resume by a key or an OAuth token is 403 FORBIDDEN with details.approval_id and details.approval_url, and the run goes on waiting.',
+    rule: 'What request-approval asks, and ask-human unless the definition itself says answerableBy "agent", is answered by a session only: resume by a key or an OAuth token is 403 FORBIDDEN with details.approval_id and details.approval_url, and the run goes on waiting.',
     kind: 'security',
     decided: true,
   },

@@ -115,15 +115,28 @@ export const pollOf = async (key: string, id: string) =>
 
 export const cardOf = (page: Page, id: string) => page.locator(`[data-testid=inbox-card][data-id="${id}"]`)
 
-/** Moves the clock that decides deadlines. */
-export async function setAhead(seconds: number): Promise<void> {
+async function query(text: string, values: readonly unknown[] = []): Promise<void> {
   const client = new pg.Client({ connectionString: house.databaseUrl })
   await client.connect()
-  await client.query(
+  await client.query(text, [...values])
+  await client.end()
+}
+
+/** Moves the clock that decides deadlines. */
+export const setAhead = (seconds: number) =>
+  query(
     `create or replace function guild_now() returns timestamptz language sql stable
      as $$ select now() + interval '${seconds} seconds' $$`,
   )
-  await client.end()
+
+/** Calls a thing what it could be called before names were looked at: there is data from then. */
+export const callAsBefore = (
+  column: 'api_keys.label' | 'artifacts.name' | 'workspaces.name' | 'users.name',
+  name: string,
+  hostile: string,
+) => {
+  const [table, field] = column.split('.')
+  return query(`update ${table} set ${field} = $2 where ${field} = $1`, [name, hostile])
 }
 
 /** So long a card must have been in sight before a yes counts. */

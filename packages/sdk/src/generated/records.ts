@@ -19,6 +19,7 @@ export interface Action {
     | {
         method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
         path: string
+        /** Of the body. Send it as args too, so that the person is shown what they allow */
         bodySha256?: string | undefined
       }
     | undefined
@@ -1405,8 +1406,11 @@ export interface ShownAction {
   request?: {
     method: Open<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'>
     path: string
+    /** Of the body. Send it as args too, so that the person is shown what they allow */
     bodySha256?: string
   }
+  /** args are the very body that a single use is bound to; without it they are the words of the agent */
+  argsAreBody?: boolean
   /** Of args as JSON, which a card leaves out */
   argsBytes?: number
   /** Of diff, which a card leaves out */

@@ -95,6 +95,13 @@ export class Access {
     this.#once.clear()
   }
 
+  /** What the same request spent when it was sent before is not asked for again either, by what tells what came of it. */
+  async settleEarlier(idempotencyKey: string): Promise<void> {
+    if (!(await this.#grants.wasSpentFor(this.#principal, idempotencyKey))) return
+    for (const scope of this.#required) this.#paid.add(scope)
+    this.#once.clear()
+  }
+
   /** With the card on which a person is asked already, if there is one. */
   async #refusal(uncovered: readonly string[], tx?: Db): Promise<ApiError> {
     const missing = uncovered.map((scope) => (scope === anySkill ? 'tool:execute' : scope))

@@ -6,9 +6,6 @@ import { ApiError } from './errors.ts'
 import type { ExactRequest, Grants } from './grants.ts'
 import type { Principal } from './principal.ts'
 
-/** For how long that holds before it is asked again: as long as a credential is believed anyway. */
-export const admittedForMs = 900
-
 /**
  * Whether this caller may have this done, before anything is read or looked up. Gives what it is allowed by. Asked again for
  * the same call, it is the same `access`: else what only a grant covers by now would not be spent.

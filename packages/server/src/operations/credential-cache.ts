@@ -1,6 +1,7 @@
 import { ExpiringCache } from '#platform/expiring-cache.ts'
 import type { RedisLink } from '#platform/redis.ts'
 import { isWellFormedSecret, type SecretKind } from '#platform/secrets.ts'
+import { lookedUpForMs } from './believed.ts'
 import type { Principal } from './principal.ts'
 
 export interface FoundCredential {
@@ -21,7 +22,6 @@ export interface CredentialSource {
   find(hash: Buffer, secret: string, address: string): Promise<FoundCredential | undefined>
 }
 
-const believedForMs = 900
 const mostKnown = 20_000
 
 /**
@@ -51,7 +51,7 @@ export class CredentialCache {
     const started = performance.now()
     const found = await source.find(hash, secret, address)
     if (!found) return undefined
-    this.#known.set(cacheKey, found, started, Math.min(believedForMs, found.endsInMs ?? believedForMs))
+    this.#known.set(cacheKey, found, started, Math.min(lookedUpForMs, found.endsInMs ?? lookedUpForMs))
     return found.principal
   }
 

@@ -114,6 +114,7 @@ export async function execute(operation: Operation, asked: AdmittedCall): Promis
   const earlier = asked.principal && (await findEarlier(call))
   // Who has lost the right since then is told again what it was told, and nothing is done for it.
   if (asked.repeatsOnly && !earlier) throw asked.repeatsOnly
+  if (earlier && route.stream && call.repeatable) await access?.settleEarlier(call.repeatable.key)
   const answer = operation.write(await (earlier ? again(call, earlier.answer) : handler(call)))
   if (route.method === 'GET') {
     try {

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import { type LimitName, type Route, weightOf } from '@guildhall/contract'
 import type { Deps } from '#platform/deps.ts'
 import type { Access } from './access.ts'
-import { admit, admittedForMs } from './admit.ts'
+import { admit } from './admit.ts'
 import type { Answer } from './answer.ts'
+import { admittedForMs } from './believed.ts'
 import type { Client, Origin, UploadedFile } from './bind.ts'
 import { ApiError, toApiError } from './errors.ts'
 import type { ExactRequest, Grants } from './grants.ts'
@@ -19,6 +20,8 @@ interface OperationCall {
   readonly principal: Principal | undefined
   /** Who that is at this moment, for a call that takes long; left out by who answers for its caller. */
   readonly renew?: () => Promise<Principal>
+  /** When that was found out, by `performance.now()`; the call's own moment when left out. */
+  readonly foundAt?: number
   readonly client: Client
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
@@ -79,6 +82,7 @@ async function admitAndExecute(
 ): Promise<Answer> {
   const { route } = operation
   const { principal, client, params = {}, counted = [] } = call
+  const began = performance.now()
   if (!deps.database.available) throw new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
   const caller = { caller: principal?.credential, userId: principal?.userId, address: client.address }
   const count = async (windows: readonly LimitName[]) => {
@@ -104,7 +108,7 @@ async function admitAndExecute(
       },
     )
   }
-  let admittedAt = performance.now()
+  let admittedAt = call.foundAt ?? began
   const confirm = async (renew: () => Promise<Principal>) => {
     admittedAt = performance.now()
     const principal = await renew()

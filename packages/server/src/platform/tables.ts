@@ -97,6 +97,7 @@ export interface Tables extends AccessTables, OAuthTables, PushTables, ThreadTab
     max_cost_milli_ds: number | null
     reserved_milli_ds: Generated<number>
     cost_milli_ds: Generated<number>
+    asking_milli_ds: Generated<number>
     input_tokens: Generated<number>
     output_tokens: Generated<number>
     summary: string | null

@@ -217,6 +217,36 @@ describe('permission requests', () => {
     expect(inbox.body.items[0]).toMatchObject({ kind: 'permission', status: 'pending', action, reason: 'r' })
   })
 
+  test('it is told whether what is shown is what a single use is bound to, and no agent can say so', async () => {
+    const key = await house.newKey(person, { scopes: ['agent:list'] })
+    const body = { bio: 'Shown', more: { b: 1, a: [true, null] } }
+    const request = {
+      method: 'PATCH',
+      path: '/api/v1/profile',
+      bodySha256: createHash('sha256').update(JSON.stringify(body)).digest('hex'),
+    }
+    const shownOf = async (more: object) => {
+      const action = { summary: 'set bio', argsAreBody: true, ...more }
+      const asked = await house.call('POST', '/api/v1/agents/request-permission', {
+        key: key.secret,
+        body: { scope: 'profile:write', mode: 'one_time', reason: 'To test', action },
+      })
+      expect(asked.status, asked.text).toBe(202)
+      const { items } = (await house.call('GET', '/api/v1/approvals?status=pending', { token: person.token }))
+        .body
+      return items.find(({ id }: { id: string }) => id === asked.body.request_id).action
+    }
+    expect(await shownOf({ args: body, request })).toMatchObject({ args: body, argsAreBody: true })
+    for (const other of [
+      { args: { ...body, bio: 'Bound is something else' }, request },
+      { args: body, request: { ...request, bodySha256: undefined } },
+      { args: body },
+      { request },
+    ]) {
+      expect(await shownOf(other)).not.toHaveProperty('argsAreBody')
+    }
+  })
+
   test('a one_time grant that is bound to a request fits that request only', async () => {
     const { secret } = await newKey(['agent:list'])
     // With a field that nobody reads: what was approved are the bytes.

@@ -194,13 +194,20 @@ describe('asking', () => {
     const who = await house.newPerson()
     const failed = ask(who, script({ fail: { status: 400, times: 9 } }))
     await expect(failed).rejects.toMatchObject({ code: 'AGENT_FAILED', details: { reason: 'bad_request' } })
-    const leaving = new AbortController()
-    const aborted = ask(who, script({ say: 'late', delayMs: 20_000 }), { signal: leaving.signal })
-    setTimeout(() => leaving.abort(new Error('canceled')), 50)
-    await expect(aborted).rejects.toThrow('canceled')
     expect(await account(who)).toMatchObject({ balance: 1000, reserved: 0 })
+    const leaving = new AbortController()
+    const before = endpoint.stats().requests
+    const aborted = ask(who, script({ say: 'late', delayMs: 20_000 }), { signal: leaving.signal })
+    const refused = expect(aborted).rejects.toThrow('canceled')
+    await expect.poll(() => endpoint.stats().requests).toBe(before + 1)
+    leaving.abort(new Error('canceled'))
+    await refused
+    // The provider was asked, and bills it.
+    const { balance, reserved } = await account(who)
+    expect([balance < 1000, reserved]).toEqual([true, 0])
     await house.deps.database.db.transaction().execute(async (tx) => {
-      await changeCredits(tx, { userId: who.userId, kind: 'adjust', amountMilliDs: -960_000, note: null })
+      const amountMilliDs = Math.round((40 - balance) * 1000)
+      await changeCredits(tx, { userId: who.userId, kind: 'adjust', amountMilliDs, note: null })
     })
     const poor = ask(who, script({ say: 'x' }))
     await expect(poor).rejects.toMatchObject({

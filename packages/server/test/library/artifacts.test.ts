@@ -176,12 +176,16 @@ test('every hostile bundle is refused as input and nothing of it is kept', async
 test('a form that ends in the middle of a file, or is none, is refused and hurts nobody', async () => {
   const head = '--b\r\ncontent-disposition: form-data; name="files[]"; filename="a"\r\n\r\nhalf of it'
   const part = '--b\r\ncontent-disposition: form-data; name="type"\r\n\r\nfile\r\n'
+  const nameless =
+    '--b\r\ncontent-disposition: form-data; name="files[]"\r\ncontent-type: application/octet-stream\r\n\r\nbytes'
   for (const [type, body] of [
     ['multipart/form-data; boundary=b', head],
     ['multipart/form-data; boundary=b', `${part}${head}\r\n--b`],
     ['multipart/form-data; boundary=b', 'no form at all'],
     ['multipart/form-data', head],
     ['multipart/form-data; boundary=b', `${part}--b--`],
+    // A file by its type, without a name.
+    ['multipart/form-data; boundary=b', `${part}${nameless}\r\n--b--\r\n`],
   ]) {
     const answer = await house.call('POST', '/api/v1/artifacts', {
       token: person.token,

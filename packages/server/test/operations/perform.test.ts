@@ -154,7 +154,10 @@ describe.each(called)('$name', ({ name, route }) => {
         const answer = await expectAlike(async ({ stage, caller }) => {
           const { token, ...made } = await make(stage)
           const person = await ownerOf(stage, token ?? '')
-          const { id, secret } = await stage.house.newKey(person, { scopes: ['profile:read'] })
+          // An artifact is named only by who may read it.
+          const names = Object.hasOwn((made.body as object | undefined) ?? {}, 'artifactId')
+          const scopes = ['profile:read', ...(names ? ['workspace:files:read'] : [])]
+          const { id, secret } = await stage.house.newKey(person, { scopes })
           await bindGrant(stage, { keyId: id, person, scope, route, made })
           const call = { ...made, key: secret }
           return oneAfterAnother([call, call].map((each) => () => sendBy(caller, route, each)))

@@ -95,6 +95,8 @@ interface Use {
   query?: string
   /** A call that is refused for something else than the scope, by what it names, its query or its body. */
   refused?: { params?: Record<string, string>; query?: string; body?: unknown }
+  /** What the key has to keep besides. */
+  also?: string[]
   /** It began, and there is no engine to go on with it. */
   startsSkill?: true
   /** Cannot be brought about here: only that a refusal costs nothing is looked at. */
@@ -181,6 +183,7 @@ const uses: Record<string, Use> = {
     params: async () => ({ slug: 'placed' }),
     body: async () => ({ artifactId: await newArtifact('placed') }),
     refused: { params: { slug: 'placed' }, body: { artifactId: none } },
+    also: ['workspace:files:read'],
   },
   uninstallSkill: {
     params: async () => ({ slug: await installSkill('leaving') }),
@@ -205,6 +208,7 @@ const uses: Record<string, Use> = {
       ).id,
     }),
     refused: { body: { artifactId: none } },
+    also: ['workspace:files:read'],
   },
   installWorkflow: {
     params: async () => ({ slug: 'written' }),
@@ -277,7 +281,7 @@ describe.each(scoped)('%s', (name, route) => {
   const good = (answer: Answer) => (use.startsSkill ? [200, 500] : [200, 201, 202]).includes(answer.status)
 
   test('takes a one_time grant with its effect and not with a refusal', async () => {
-    const key = await house.newKey(person, { scopes: ['trace:write'] })
+    const key = await house.newKey(person, { scopes: ['trace:write', ...(use.also ?? [])] })
     const send = (path: string, body: unknown) => house.call(route.method, path, { key: key.secret, body })
     await newGrant(key.id, route)
     if (use.refused) {
@@ -299,7 +303,7 @@ describe.each(scoped)('%s', (name, route) => {
   if (!route.creates || use.onlyRefused || use.startsSkill) return
 
   test('answers the repeat of what spent the grant, and spends no other for it', async () => {
-    const key = await house.newKey(person, { scopes: ['trace:write'] })
+    const key = await house.newKey(person, { scopes: ['trace:write', ...(use.also ?? [])] })
     await newGrant(key.id, route)
     const path = pathOf(route, await use.params?.(), use.query)
     const body = await use.body?.()

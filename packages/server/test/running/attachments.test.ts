@@ -104,3 +104,12 @@ test('an artifact that is not there is named', async () => {
   const { status, body } = await attach([{ name: 'a.txt', artifactId }])
   expect([status, body.error.message]).toEqual([404, `attachments: there is no artifact ${artifactId}`])
 })
+
+test('a name that no file system takes is refused, counted in bytes', async () => {
+  const data = Buffer.from('x').toString('base64')
+  for (const name of ['x'.repeat(256), `${'é'.repeat(135)}.txt`, `folder/${'漢'.repeat(86)}`]) {
+    const { status, text } = await attach([{ name, data }])
+    expect(status, `${name}: ${text}`).toBe(400)
+  }
+  expect((await attach([{ name: `${'é'.repeat(125)}.txt`, data }])).status).toBe(200)
+})

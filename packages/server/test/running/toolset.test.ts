@@ -350,7 +350,7 @@ test('a scope that is missing is asked for with the exact call, and used once wh
   expect(asked.action).toMatchObject({
     tool: 'launch_workflow',
     summary: 'Launch the workflow quiet',
-    args: { slug: 'quiet' },
+    argsAreBody: true,
     request: { method: 'POST', path: '/api/v1/workflows/quiet/launch' },
   })
   // Asked again before anybody decided, it waits for the same.

@@ -46,10 +46,14 @@ async function exportAround(id: string, key: string, happens: () => Promise<unkn
     text = (text + chunk.toString()).slice(-200)
     lines += chunk.toString().split('\n').length - 1
   })
-  await delay(50)
-  response.pause()
+  await new Promise<void>((resolve) => {
+    response.once('data', () => {
+      response.pause()
+      resolve()
+    })
+  })
   await happens()
-  // Who was admitted is believed for 0.9 s.
+  // More than who was admitted is believed for.
   await delay(1000)
   const ended = new Promise<'whole' | 'cut'>((resolve) => {
     response.on('end', () => resolve('whole'))

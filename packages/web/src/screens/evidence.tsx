@@ -47,7 +47,7 @@ export function ActionEvidence({ action, shown }: { action: ShownAction; shown: 
       {(blocks.length > 0 || action.tool) && (
         <>
           <div className="section section-title">
-            <h2>{words.saysItWillRun}</h2>
+            <h2>{action.argsAreBody ? words.willSend : words.saysItWillRun}</h2>
             <button type="button" className="text-link" onClick={shown.toggleRaw}>
               {shown.isRaw ? words.readable : words.raw}
             </button>
@@ -62,6 +62,7 @@ export function ActionEvidence({ action, shown }: { action: ShownAction; shown: 
             onShowAll={shown.showAll}
           />
           {isMarked && <Note look="warn">{words.strange}</Note>}
+          {action.request && blocks.length > 0 && !action.argsAreBody && <Note>{words.notBound}</Note>}
         </>
       )}
     </section>

@@ -1,4 +1,5 @@
-import { fullAccess, type GrantMode, missingScopes } from '@guildhall/contract'
+import { createHash } from 'node:crypto'
+import { type Action, fullAccess, type GrantMode, missingScopes } from '@guildhall/contract'
 import { type Asked, ask, refuseLarge } from '#access/approvals/approvals.ts'
 import { lockKeyScopes, requireKnownScopes } from '#access/keys/keys.ts'
 import { ApiError } from '#operations/errors.ts'
@@ -35,7 +36,7 @@ export interface PermissionRequest {
   scope: string
   mode: GrantMode
   reason: string
-  action: { args?: unknown } | undefined
+  action: Action | undefined
 }
 
 /** Asks for one more scope. A one_time grant that waits to be used does not count as held: it may be meant for else. */
@@ -56,8 +57,17 @@ export async function requestPermission(
     ...inSession.filter(({ mode }) => mode === 'session').map(({ scope }) => scope),
   ]
   if (missingScopes(held, [request.scope]).length === 0) return { outcome: 'held', scopes: own.scopes }
-  const { scope, mode, reason, action } = request
-  return ask(tx, key, { kind: 'permission', scopes: [scope], mode, reason, action: action ?? null })
+  const { scope, mode, reason } = request
+  const action = request.action ? compared(request.action) : null
+  return ask(tx, key, { kind: 'permission', scopes: [scope], mode, reason, action })
+}
+
+/** Whether what the person is shown is what a single use will be bound to: of a hash alone nobody can tell. */
+function compared(action: Action): Action & { argsAreBody?: true } {
+  const { args, request } = action
+  if (args === undefined || request?.bodySha256 === undefined) return action
+  const shown = createHash('sha256').update(JSON.stringify(args)).digest('hex')
+  return shown === request.bodySha256 ? { ...action, argsAreBody: true } : action
 }
 
 /**

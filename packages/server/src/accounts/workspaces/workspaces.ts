@@ -1,3 +1,4 @@
+import { lookedUpForMs } from '#operations/believed.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Database, Db, Tx } from '#platform/database.ts'
 import { ExpiringCache } from '#platform/expiring-cache.ts'
@@ -81,8 +82,6 @@ export function describeWorkspace(row: store.WorkspaceRow, currentId: string) {
   return { id, name, kind, role, createdAt, current: id === currentId }
 }
 
-const believedForMs = 900
-
 /** Membership for the edge: asked at every request of a session that names a workspace. */
 export function createMembershipCheck(
   database: Database,
@@ -93,7 +92,7 @@ export function createMembershipCheck(
     if (known.get(key)) return true
     const started = performance.now()
     const member = (await findWorkspace(database, workspaceId, userId)) !== undefined
-    if (member) known.set(key, true, started, believedForMs)
+    if (member) known.set(key, true, started, lookedUpForMs)
     return member
   }
 }

@@ -5,7 +5,7 @@ import {
   reserve,
   settle,
 } from '#accounts/billing/billing.ts'
-import { conversationAbout, runLoop, type Schema, standardLimits, type Usage } from '#machinery/loop/loop.ts'
+import { conversationAbout, type Loop, runLoop, type Schema, standardLimits } from '#machinery/loop/loop.ts'
 import { findFallbackKey, findProviderKey, ModelError, type Models } from '#machinery/models/models.ts'
 import type { Actor } from '#operations/actor.ts'
 import type { Deps } from '#platform/deps.ts'
@@ -43,27 +43,30 @@ export class AgentFailure extends Error {
 export async function askAgent(parts: AskParts, agent: AgentRow, ask: Ask): Promise<unknown> {
   ask.signal.throwIfAborted()
   const reservationId = await reserveFor(parts, ask)
-  let usedMilliDs = 0
+  const paid = { usedMilliDs: 0, askingMilliDs: 0 }
   try {
-    return await converse(parts, agent, ask, reservationId, ({ costMilliDs }) => {
-      usedMilliDs = costMilliDs
+    return await converse(parts, agent, ask, reservationId, {
+      spend: ({ costMilliDs }) => void Object.assign(paid, { usedMilliDs: costMilliDs, askingMilliDs: 0 }),
+      progress: (_usage, costMilliDs) => void Object.assign(paid, { askingMilliDs: costMilliDs }),
     })
   } catch (error) {
     if (error instanceof ModelError)
       throw new AgentFailure('AGENT_FAILED', error.message, { reason: error.kind })
     throw error
   } finally {
-    await parts.database.transaction((tx) => settle(tx, reservationId, usedMilliDs, ask))
+    // The provider bills what was broken off, too.
+    const costMilliDs = paid.usedMilliDs + (ask.signal.aborted ? paid.askingMilliDs : 0)
+    await parts.database.transaction((tx) => settle(tx, reservationId, costMilliDs, ask))
   }
 }
 
-/** A prompt is answered under what was set aside for it; `spend` learns of every reply that came. */
+/** A prompt is answered under what was set aside for it. */
 async function converse(
   { database, models, config }: AskParts,
   { model, instructions }: AgentRow,
   ask: Ask,
   reservationId: string,
-  spend: (usage: Usage) => void,
+  used: Pick<Loop, 'spend' | 'progress'>,
 ): Promise<unknown> {
   const { prompt, outputSchema, signal } = ask
   const { id, provider } = models.find(model ?? undefined)
@@ -75,7 +78,7 @@ async function converse(
     system: instructions,
     conversation: conversationAbout(prompt),
     budget: async () => (await findReservation(database.db, reservationId)) ?? nothing,
-    spend,
+    ...used,
     limits: standardLimits,
     ...(outputSchema && { outputSchema }),
     signal,

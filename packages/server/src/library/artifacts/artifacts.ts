@@ -171,6 +171,20 @@ export async function requireReadable(
   await access.require(['workspace:files:read'])
 }
 
+/**
+ * To name an artifact in a request is to have it read: what is installed can be looked at, what is attached is told to a
+ * model. A key may name what it has made itself, and all else with the scope for reading.
+ */
+export async function requireNameable(
+  call: Parameters<typeof requireReadable>[0],
+  artifactId: string,
+): Promise<void> {
+  const { apiKeyId, workspaceId } = call.principal
+  const { db } = call.deps.database
+  if (apiKeyId !== null && (await store.isMadeBy(db, workspaceId, artifactId, apiKeyId))) return
+  await requireReadable(call, artifactId)
+}
+
 const graceSeconds = 3600
 const sweptAtOnce = 500
 

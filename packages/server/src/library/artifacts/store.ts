@@ -155,6 +155,17 @@ export async function findOutput(db: Db, workspaceId: string, id: string, keyId:
     .executeTakeFirst()
 }
 
+export async function isMadeBy(db: Db, workspaceId: string, id: string, keyId: number): Promise<boolean> {
+  const made = await db
+    .selectFrom('artifacts')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('id', '=', id)
+    .where('api_key_id', '=', keyId)
+    .executeTakeFirst()
+  return made !== undefined
+}
+
 export async function listArtifacts(
   db: Db,
   workspaceId: string,

@@ -1,6 +1,12 @@
 import { type AnswerOf, skillRoutes, succeeded } from '@guildhall/contract'
 import { recordActivity } from '#accounts/activity/activity.ts'
-import { type BundleFile, givenFiles, toBundle, zipBundle } from '#library/artifacts/artifacts.ts'
+import {
+  type BundleFile,
+  givenFiles,
+  requireNameable,
+  toBundle,
+  zipBundle,
+} from '#library/artifacts/artifacts.ts'
 import { bindRoutes, type Call } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Feature } from '#operations/feature.ts'
@@ -71,19 +77,16 @@ export function skillFeature({ database }: Deps, { bus, installWorkflow }: Skill
 
     installSkill: async (call) => {
       const { principal, params, body, deps, signal } = call
+      if (body.artifactId !== undefined) await requireNameable(call, body.artifactId)
       // Bytes first, outside the transaction: a slow store or a slow registry must not hold a connection.
       const bring = async () => {
         const { content, stored } = await findOrigin(deps, principal, params.slug, body, signal)
         const wanted = withOverrides(content, body)
         return createOnce(call, async (tx) => {
-          const { asksForMore } = await writeVersion(tx, deps.config, principal, params.slug, wanted, {
-            stored,
-          })
-          const skill = await requireSkill(tx, principal.workspaceId, params.slug)
-          return {
-            resourceId: params.slug,
-            answer: { ...describeSkill(skill), ...(asksForMore ? { asksForMore } : {}) },
-          }
+          const { slug } = params
+          const { asksForMore } = await writeVersion(tx, deps.config, principal, slug, wanted, { stored })
+          const skill = describeSkill(await requireSkill(tx, principal.workspaceId, slug))
+          return { resourceId: slug, answer: { ...skill, ...(asksForMore ? { asksForMore } : {}) } }
         })
       }
       const { db } = deps.database

@@ -12,6 +12,7 @@ import {
   findArtifact,
   listBundleFiles,
   readFiles,
+  requireNameable,
   toBundle,
 } from '#library/artifacts/artifacts.ts'
 import { type IssueReport, listingOf } from '#machinery/graph/graph.ts'
@@ -73,6 +74,7 @@ export function workflowFeature(parts: LibraryParts): Feature {
 
     installWorkflowFromArtifact: async (call) => {
       const { principal, body, deps } = call
+      await requireNameable(call, body.artifactId)
       const { slug, text } = await readArtifact(deps, principal.workspaceId, body.artifactId)
       return install(parts, call, { text, slug, refuse: brokenArtifact }, describeWorkflow)
     },

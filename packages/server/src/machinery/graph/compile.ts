@@ -6,7 +6,7 @@ import { isNestedWithin, isRecord, type JsonRecord, joinPath, jsonBytes, own } f
 import { definitionLimits, schemaLimits } from './limits.ts'
 import { checkFields, createReading, type EntryType, type ReadEntry, type References } from './reading.ts'
 import { checkSchema } from './schema.ts'
-import { type Entry, single } from './step.ts'
+import { type Entry, type Step, single } from './step.ts'
 
 /** A definition that can run. */
 export interface Workflow {
@@ -39,9 +39,9 @@ export function compileDefinition(source: unknown, options: CompileOptions): Com
   return workflow && issues.count() === 0 ? { workflow } : { report: issues.report() }
 }
 
-/** Which tool a step calls, read from what runs: a second reading of the text could be of another mind. */
-export function toolOf({ entries }: Workflow, stepId: string): string | undefined {
-  return entries.flatMap(({ steps }) => steps).find((step) => step.stepId === stepId)?.toolId
+/** A step as it runs, which tool it calls and for whom: a second reading of the text could be of another mind. */
+export function stepOf({ entries }: Workflow, stepId: string): Step | undefined {
+  return entries.flatMap(({ steps }) => steps).find((step) => step.stepId === stepId)
 }
 
 /** Everything that a run of it may call. */

@@ -49,7 +49,7 @@ export interface Turn {
 }
 
 export type StepTarget =
-  | { readonly kind: 'tool'; readonly toolId: string }
+  | { readonly kind: 'tool'; readonly toolId: string; readonly isForAgents?: boolean }
   | { readonly kind: 'agent'; readonly slug: string; readonly outputSchema?: JsonRecord }
 
 /** All that whoever performs the step needs; JSON. */

@@ -7,7 +7,9 @@ import type { Path } from './reference.ts'
  */
 export type Shape =
   | { readonly kind: 'anything' }
-  | { readonly kind: 'text' | 'scalar' }
+  | { readonly kind: 'scalar' }
+  /** With the very text where the definition has it. */
+  | { readonly kind: 'text'; readonly literal?: string }
   | { readonly kind: 'array'; readonly items: Shape }
   /** A closed record has no other keys than these; it need not have them all. */
   | { readonly kind: 'record'; readonly closed: boolean; readonly keys: ReadonlyMap<string, Shape> }
@@ -53,10 +55,16 @@ export function shapeOfSchema(schema: unknown): Shape {
 }
 
 export function shapeOfValue(value: unknown): Shape {
-  if (typeof value === 'string') return text
+  if (typeof value === 'string') return { kind: 'text', literal: value }
   if (Array.isArray(value)) return { kind: 'array', items: anything }
   if (!isRecord(value)) return scalar
   return closedRecord(Object.entries(value).map(([key, item]) => [key, shapeOfValue(item)]))
+}
+
+/** The text that the definition itself gives for a key; undefined when a run could bring another one. */
+export function literalAt(shape: Shape | undefined, key: string): string | undefined {
+  const at = shape?.kind === 'record' ? shape.keys.get(key) : undefined
+  return at?.kind === 'text' ? at.literal : undefined
 }
 
 /** Whether no value of this shape has the key. */

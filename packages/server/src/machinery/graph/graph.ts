@@ -2,7 +2,7 @@
  * The workflow language: definitions are read, checked and run here, and nothing in this folder knows a database, an
  * engine or HTTP. Whatever drives a run implements `Durable`.
  */
-export { type Compilation, compileDefinition, toolOf, usesOf, type Workflow } from './compile.ts'
+export { type Compilation, compileDefinition, stepOf, usesOf, type Workflow } from './compile.ts'
 export type {
   Durable,
   StepCall,

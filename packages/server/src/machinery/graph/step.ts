@@ -21,6 +21,8 @@ export interface Step {
   readonly position: readonly number[]
   /** What it calls, if that is a tool. */
   readonly toolId?: string
+  /** Whether the definition itself lets agents answer what it asks. What flows never does: that could be their own words. */
+  readonly isForAgents?: boolean
   /** Whom it asks, if that is an agent. */
   readonly agentSlug?: string
   perform(input: unknown, turn: Turn, run: Run): Task<StepResult>

@@ -98,8 +98,8 @@ export function createDriver(config: SandboxConfig, launcher: Launcher, cgroups:
     try {
       return await start(spec, folder, group)
     } catch (error) {
-      await remove(spec.id, group)
-      throw error
+      if (await remove(spec.id, group)) throw error
+      throw new SandboxError('left', 'A sandbox was not started, and not ended either', { cause: error })
     }
   }
 

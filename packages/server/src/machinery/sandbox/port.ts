@@ -97,11 +97,14 @@ export interface SandboxConfig {
   readOnlyPaths: readonly string[]
 }
 
-/** `lost`: the sandbox is gone, and all in it. `refused`: this call was not possible; the message says why. */
+/**
+ * `lost`: the sandbox is gone, and all in it. `left`: it did not come about, and something of it may still run. `refused`:
+ * this call was not possible; the message says why.
+ */
 export class SandboxError extends Error {
-  readonly reason: 'lost' | 'refused'
+  readonly reason: 'lost' | 'left' | 'refused'
 
-  constructor(reason: 'lost' | 'refused', message: string, options?: ErrorOptions) {
+  constructor(reason: SandboxError['reason'], message: string, options?: ErrorOptions) {
     super(message, options)
     this.name = 'SandboxError'
     this.reason = reason

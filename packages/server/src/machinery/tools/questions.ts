@@ -22,14 +22,16 @@ export const askHuman: Tool = {
     required: ['question'],
   },
   quick: true,
-  run: async (input, { answer }) => {
+  run: async (input, { answer, isForAgents }) => {
     if (answer) return outputOf({ answer: spoken(answer.data) })
     const { question, choices, answerableBy } = input as {
       question: string
       choices?: string[]
       answerableBy?: string
     }
-    const told = { ...(choices && { choices }), ...(answerableBy && { answerableBy }) }
+    // Said by what flows it may be said by whoever launched the run, who would then answer for people.
+    const by = answerableBy && { answerableBy: isForAgents ? answerableBy : 'person' }
+    const told = { ...(choices && { choices }), ...by }
     return { kind: 'suspend', payload: { kind: 'question', question, ...told } }
   },
   isForAgents: (payload) => isRecord(payload) && payload['answerableBy'] === 'agent',

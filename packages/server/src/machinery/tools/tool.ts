@@ -9,6 +9,8 @@ export interface ToolCall {
   readonly stepId: string
   /** `runId:stepId:index:iteration:attempt`. A call that a crash repeats has the same one. */
   readonly idempotencyKey: string
+  /** Whether the definition says that agents may answer what it asks. */
+  readonly isForAgents?: boolean
   /** Aborted when the run is canceled. */
   readonly signal: AbortSignal
   /** What a person said when this call had suspended. */

@@ -44,7 +44,8 @@ export async function createOnce<R extends Route>(
   } catch (refusal) {
     // What it was admitted by may have been spent by the same request, sent twice.
     const earlier = isForScopes(refusal) ? await findEarlier(call) : undefined
-    if (!earlier) throw refusal
+    if (!earlier || !repeatable) throw refusal
+    await access.settleEarlier(repeatable.key)
     return earlier.answer as AnswerOf<R>
   }
   const paid = async (tx: Tx) => {

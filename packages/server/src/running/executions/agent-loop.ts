@@ -19,7 +19,10 @@ const toolSummaryLength = 300
 const toolTextBytes = 4096
 
 export interface AgentRun
-  extends Pick<Loop, 'models' | 'model' | 'providerKey' | 'fallbackKey' | 'budget' | 'spend' | 'signal'> {
+  extends Pick<
+    Loop,
+    'models' | 'model' | 'providerKey' | 'fallbackKey' | 'budget' | 'spend' | 'progress' | 'signal'
+  > {
   sandbox: Sandbox
   /** SKILL.md as it was when the execution was made. */
   instructions: string
@@ -56,6 +59,7 @@ export async function runAgent(run: AgentRun): Promise<AgentOutcome> {
     },
     budget: () => run.budget(),
     spend: (usage) => run.spend(usage),
+    progress: run.progress,
     tell: (event) => {
       if (event.type === 'text') run.tellDelta(event.delta)
       const said = event.type === 'reply' ? event.reply.text.trim() : ''

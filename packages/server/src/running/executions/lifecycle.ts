@@ -194,13 +194,21 @@ export interface Ending {
   by?: Author | undefined
 }
 
+/** Whether it ends a call of the model that nothing was wrong with. */
+function breaksOff({ stopReason, code }: Ending): boolean {
+  return stopReason === 'interrupt' || code === timedOutCode
+}
+
+export const timedOutCode = 'EXECUTION_TIMEOUT'
+
 /** Why an execution ended that no worker ever had. Nothing was done for it, and nothing is charged. */
 export const neverBegan = 'EXECUTION_FAILED'
 
 /** Call it with the row locked and not ended. */
 export async function endExecution(tx: Tx, row: store.ExecutionRow, ending: Ending): Promise<Changed> {
   const { status, stopReason, code } = ending
-  const costMilliDs = ending.free ? 0 : row.cost_milli_ds
+  const usedMilliDs = row.cost_milli_ds + (breaksOff(ending) ? row.asking_milli_ds : 0)
+  const costMilliDs = ending.free ? 0 : usedMilliDs
   const ran = row.status === 'working'
   let chargedMilliDs = 0
   if (ran) {
@@ -222,7 +230,7 @@ export async function endExecution(tx: Tx, row: store.ExecutionRow, ending: Endi
   await store.updateEnded(tx, row.id, change)
   // Here and nowhere else: were the record gone while this could still run, a repeat would run it twice.
   if (code === neverBegan) await forgetAnswersOf(tx, [row.execution_id])
-  await noteEnd(tx, inTrace(row), { status, ran, chargedMilliDs, shownMilliDs: row.cost_milli_ds })
+  await noteEnd(tx, inTrace(row), { status, ran, chargedMilliDs, shownMilliDs: usedMilliDs })
   if (ending.by) await tell(tx, row, ending.by, 'execution.canceled')
   const budgetRequest = code === 'KEY_SPEND_LIMIT' ? await askForBudget(tx, row) : undefined
   return { row: { ...row, ...change }, events, budgetRequest }

@@ -10,7 +10,13 @@ import { decodeCursor, rowIdPart, toPage } from '#operations/page.ts'
 import type { Tx } from '#platform/database.ts'
 import type { Streams } from '#streams/streams.ts'
 import { storeAttachments } from './attachments.ts'
-import { prepareExecution, requireIdleRoom, requireSmallInput, skillOfTrace } from './create.ts'
+import {
+  prepareExecution,
+  refuseHouseSource,
+  requireIdleRoom,
+  requireSmallInput,
+  skillOfTrace,
+} from './create.ts'
 import { readBlocks, type StoredEvent } from './event-log.ts'
 import { deleteOldEventPartitions, insertEventPartitions } from './event-store.ts'
 import { cancel, type ExecutionParts, follow } from './executions.ts'
@@ -35,6 +41,7 @@ export function executionFeature(parts: ExecutionParts, streams?: Streams): Feat
       const { principal, params, body, deps } = call
       requireSmallInput(body.input)
       requireSmallConnector(body.connector)
+      refuseHouseSource(call, body.source)
       const agentSlug = agentSlugOf(call)
       // First: what is installed for the first time is not missing, it is on its way.
       if (await isSkillBeingWritten(deps.database.db, principal.workspaceId, params.slug)) {
@@ -87,7 +94,11 @@ export function executionFeature(parts: ExecutionParts, streams?: Streams): Feat
       const { principal, body, deps } = call
       // What the trace says comes along, and what it runs is written there.
       if (body.sessionId !== undefined) requireOfApp(principal, ['trace:read', 'trace:write'])
+      refuseHouseSource(call, body.source)
       const session = await skillOfTrace(deps.database.db, principal.workspaceId, body.sessionId)
+      // What a key made or picked up is its own to go on with.
+      if (session && principal.kind === 'key' && !session.keyIds.includes(principal.apiKeyId))
+        await call.access.require(['trace:write'])
       const slug = body.skill_slug ?? session?.skillSlug
       const input = body.input ?? (session ? '' : undefined)
       if (slug === undefined) throw missing('skill_slug')

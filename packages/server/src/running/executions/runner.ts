@@ -16,7 +16,7 @@ import {
 } from '#library/artifacts/artifacts.ts'
 import type { Usage } from '#machinery/loop/loop.ts'
 import { findFallbackKey, findProviderKey, ModelError, type Models } from '#machinery/models/models.ts'
-import type { Sandbox, SandboxDriver } from '#machinery/sandbox/sandbox.ts'
+import { type Sandbox, type SandboxDriver, SandboxError } from '#machinery/sandbox/sandbox.ts'
 import { isPassing } from '#platform/database-errors.ts'
 import type { Deps } from '#platform/deps.ts'
 import { mediaTypeOf } from '#platform/media-type.ts'
@@ -27,9 +27,10 @@ import { type AgentOutcome, runAgent } from './agent-loop.ts'
 import { type Carried, readCarried } from './carry-on.ts'
 import { EventWriter } from './event-log.ts'
 import { type ExecutionParts, end, endChannel, goneChannel } from './executions.ts'
-import type { Ending } from './lifecycle.ts'
+import { type Ending, timedOutCode } from './lifecycle.ts'
 import * as listStore from './list-store.ts'
 import * as store from './store.ts'
+import { UsageWriter } from './usage-writer.ts'
 
 export interface RunnerParts extends ExecutionParts {
   storage: Deps['storage']
@@ -99,16 +100,21 @@ export class Runner {
     const watching = this.#watch(row, ended)
     let sandbox: Sandbox | undefined
     let outcome: AgentOutcome | undefined
+    let isLeft = false
     let ending: Ending
     try {
       const material = await persistently(signal, () => this.#readMaterial(row))
-      sandbox = await this.#openSandbox(row, material)
+      sandbox = await this.#createSandbox(row, material)
+      // What is given now is written last: it counts, should an earlier file have the same name.
+      for (const { path, bytes } of [...(material.carried?.files ?? []), ...material.attached])
+        await sandbox.writeFile(path, bytes)
       outcome = await this.#runAgent(row, material, sandbox, writer, signal)
       await this.#keepOutput(row, material, sandbox, writer, signal)
       await writer.flush()
       writer.lost.throwIfAborted()
       ending = endingOf(outcome)
     } catch (error) {
+      isLeft = error instanceof SandboxError && error.reason === 'left'
       // What was broken off because the log failed says anything; the log's own fault is the reason.
       const reason = writer.lost.reason instanceof LogFault ? writer.lost.reason : error
       ending = explain(reason, { timedOut: timeout.aborted, summary: outcome?.summary })
@@ -116,7 +122,7 @@ export class Runner {
       if (isNews) logger.warn({ err: reason, execution: row.execution_id }, 'an execution failed')
     }
     await writer.flush()
-    const gone = (await sandbox?.destroy().catch(() => false)) ?? true
+    const gone = sandbox ? await sandbox.destroy().catch(() => false) : !isLeft
     // In the row's own transaction; when it was canceled, or is another attempt's, nothing changes.
     await this.#persist(() => end(this.#parts, row.id, ending, { attempt: row.attempt }), row)
     if (gone) await this.#tellGone(row)
@@ -176,18 +182,15 @@ export class Runner {
     return { skill, attached, carried: await readCarried(this.#parts, row) }
   }
 
-  async #openSandbox(row: store.ExecutionRow, { skill, attached, carried }: Material): Promise<Sandbox> {
+  /** Nothing else is done here: what is made is known to `#work` from then on, which destroys it whatever fails. */
+  #createSandbox(row: store.ExecutionRow, { skill }: Material): Promise<Sandbox> {
     const { sandboxes, config } = this.#parts
-    const sandbox = await sandboxes.create({
+    return sandboxes.create({
       id: `${row.execution_id}-${row.attempt}`.replaceAll('_', '-'),
       skillFiles: skill.map(({ path, bytes }) => ({ path, bytes, executable: isScript(bytes) })),
       limits: config.sandbox.limits,
       env: {},
     })
-    // What is given now is written last: it counts, should an earlier file have the same name.
-    for (const { path, bytes } of [...(carried?.files ?? []), ...attached])
-      await sandbox.writeFile(path, bytes)
-    return sandbox
   }
 
   async #runAgent(
@@ -199,6 +202,7 @@ export class Runner {
   ): Promise<AgentOutcome> {
     const { database, models, config } = this.#parts
     const { provider } = models.find(undefined)
+    const used = new UsageWriter(database.db, row, (write) => patiently(signal, write))
     return runAgent({
       models,
       model: undefined,
@@ -217,12 +221,15 @@ export class Runner {
       signal,
       tell: (event: NewExecutionEvent) => writer.write(event),
       tellDelta: (text) => writer.delta(text),
-      spend: (usage) => patiently(signal, () => this.#spend(row, usage)),
+      progress: used.progress,
+      spend: async (usage) => {
+        await used.spend(usage)
+        this.#tellSpent(row, usage)
+      },
     })
   }
 
-  async #spend(row: store.ExecutionRow, usage: Usage): Promise<void> {
-    await store.updateUsage(this.#parts.database.db, row.id, row.attempt, usage)
+  #tellSpent(row: store.ExecutionRow, usage: Usage): void {
     this.#parts.bus.publish({
       type: 'execution-progress',
       workspaceId: row.workspace_id,
@@ -309,7 +316,7 @@ function explain(
   if (error instanceof StorageFault || error instanceof LogFault) {
     return { ...failed, code: 'STORAGE_UNAVAILABLE', free: true }
   }
-  if (timedOut) return { ...failed, code: 'EXECUTION_TIMEOUT' }
+  if (timedOut) return { ...failed, code: timedOutCode }
   if (error instanceof ModelError) return { ...failed, code: 'MODEL_FAILED' }
   // Charged like any other end: a workspace that is full would run for nothing otherwise.
   if (isQuotaExceeded(error)) return { ...failed, code: 'QUOTA_EXCEEDED' }

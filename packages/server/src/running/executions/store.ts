@@ -131,6 +131,7 @@ const listColumns = [
   'stop_reason',
   'error_code',
   'cost_milli_ds',
+  'asking_milli_ds',
   'source',
   'interface',
   'input_text',
@@ -264,6 +265,7 @@ export async function updateUsage(
     .updateTable('executions')
     .set({
       cost_milli_ds: usage.costMilliDs,
+      asking_milli_ds: 0,
       input_tokens: usage.inputTokens,
       output_tokens: usage.outputTokens,
     })
@@ -272,6 +274,17 @@ export async function updateUsage(
     .where('status', '=', 'working')
     .returning('id')
     .executeTakeFirst()
+}
+
+/** What the call that is under way costs so far. */
+export async function updateAsking(db: Db, id: number, attempt: number, milliDs: number): Promise<void> {
+  await db
+    .updateTable('executions')
+    .set({ asking_milli_ds: milliDs })
+    .where('id', '=', id)
+    .where('attempt', '=', attempt)
+    .where('status', '=', 'working')
+    .execute()
 }
 
 /** Unless another worker has it by now. */
@@ -298,6 +311,7 @@ export async function updateEnded(tx: Tx, id: number, columns: EndedColumns): Pr
     .updateTable('executions')
     .set((e) => ({
       ...columns,
+      asking_milli_ds: 0,
       attempt: e('attempt', '+', 1),
       completed_at: thisMoment,
       queued_at: null,

@@ -60,17 +60,17 @@ export function performTool(
   { toolbox }: { readonly toolbox: Toolbox },
   caller: StepCaller,
   call: StepCall,
-  { toolId }: Extract<StepCall['target'], { kind: 'tool' }>,
+  target: Extract<StepCall['target'], { kind: 'tool' }>,
   signal: AbortSignal,
 ): Promise<StepOutcome> {
-  return attempt(signal, 'TOOL_FAILED', () => useTool(toolbox, caller, call, toolId, signal))
+  return attempt(signal, 'TOOL_FAILED', () => useTool(toolbox, caller, call, target, signal))
 }
 
 async function useTool(
   toolbox: Toolbox,
   caller: StepCaller,
   call: StepCall,
-  toolId: string,
+  { toolId, isForAgents = false }: Extract<StepCall['target'], { kind: 'tool' }>,
   signal: AbortSignal,
 ): Promise<StepOutcome> {
   const tool = toolbox.find(toolId)
@@ -87,6 +87,7 @@ async function useTool(
     runId,
     stepId,
     idempotencyKey,
+    isForAgents,
     signal,
     ...(answer && { answer }),
   })

@@ -4,7 +4,7 @@ import {
   planRerun,
   type Reuse,
   type StepRecord,
-  toolOf,
+  stepOf,
   type Workflow,
 } from '#machinery/graph/graph.ts'
 import type { Handlers } from '#operations/bind.ts'
@@ -84,8 +84,8 @@ async function planFrom(
 function requireOwnAnswers({ toolbox }: RunParts, row: store.RunRow, { workflow, reuse }: Plan): void {
   const taken = reuse.records.find(({ stepId, record: { resumedAt, payload } }) => {
     if (resumedAt === undefined) return false
-    const toolId = toolOf(workflow, stepId)
-    return toolId === undefined || !toolbox.find(toolId)?.isForAgents?.(payload)
+    const { toolId, isForAgents } = stepOf(workflow, stepId) ?? {}
+    return toolId === undefined || !isForAgents || !toolbox.find(toolId)?.isForAgents?.(payload)
   })
   if (!taken) return
   const message = `A person answered ${taken.stepId} for the run before this one; rerun from it or from an earlier step, so that it is asked again`

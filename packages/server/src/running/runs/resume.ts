@@ -6,8 +6,8 @@ import {
   findSuspension,
   type StepRecord,
   type Suspension,
+  stepOf,
   suspensionsOf,
-  toolOf,
 } from '#machinery/graph/graph.ts'
 import type { Tool } from '#machinery/tools/tools.ts'
 import { type Actor, isInPerson } from '#operations/actor.ts'
@@ -137,7 +137,7 @@ async function findAsked(
   const suspension =
     key === undefined ? findSuspension(suspensions, stepId) : suspensions.find((one) => one.key === key)
   if (workflow && suspension) {
-    const toolId = toolOf(workflow, suspension.stepId)
+    const toolId = stepOf(workflow, suspension.stepId)?.toolId
     return { suspension, tool: toolId === undefined ? undefined : parts.toolbox.find(toolId) }
   }
   const suspended = suspensions.map((one) => ({ stepId: one.stepId, index: one.index, payload: one.payload }))

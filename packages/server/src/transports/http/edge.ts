@@ -1,6 +1,7 @@
 import type { Route } from '@guildhall/contract'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { admit, admittedForMs } from '#operations/admit.ts'
+import { admit } from '#operations/admit.ts'
+import { admittedForMs } from '#operations/believed.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { ExactRequest, Grants } from '#operations/grants.ts'
 import { refuseUnlessUsed } from '#operations/idempotency/idempotency.ts'

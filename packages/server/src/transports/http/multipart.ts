@@ -32,7 +32,8 @@ export function readMultipart(
       if (value.includes('\u0000')) return refuse(noNul)
       fields[name] = value
     })
-    form.on('file', (field, stream, name) => {
+    // A part may be a file by its type alone, and then has no name: it is judged like an empty one.
+    form.on('file', (field, stream, name: string | undefined) => {
       const chunks: Buffer[] = []
       stream.on('error', () => refuse('The form is malformed'))
       stream.on('data', (chunk: Buffer) => {
@@ -40,7 +41,7 @@ export function readMultipart(
         if (total > limits.bytes) return refuse('The files are too large together', { limit: limits.bytes })
         chunks.push(chunk)
       })
-      stream.on('end', () => files.push({ field, name, bytes: Buffer.concat(chunks) }))
+      stream.on('end', () => files.push({ field, name: name ?? '', bytes: Buffer.concat(chunks) }))
     })
     form.on('filesLimit', () => refuse('Too many files', { limit: limits.files }))
     form.on('fieldsLimit', () => refuse('Too many fields', { limit: fieldCount }))

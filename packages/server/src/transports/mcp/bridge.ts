@@ -84,7 +84,10 @@ async function askForScope(
   const { refused } = caller
   const route: Route | undefined =
     refused && Object.entries<Route>(routes).find(([name]) => name === refused.name)?.[1]
-  const request = route && refused && exactRequest(route, exactly(refused.request))
+  const exact = refused && exactly(refused.request)
+  const request = route && exact && exactRequest(route, exact)
+  // What is bound is what is shown, where it can be.
+  const body = exact?.body
   const answer = await caller.perform('requestPermission', {
     body: {
       scope,
@@ -93,7 +96,7 @@ async function askForScope(
       action: {
         summary: tool.summary.slice(0, 500),
         tool: tool.name,
-        args: fitting(tool.args),
+        args: isShowable(body) ? body : fitting(tool.args),
         ...(request && {
           request: { method: request.method, path: request.path, bodySha256: request.bodySha256() },
         }),
@@ -196,9 +199,14 @@ function exactly({ params = {}, query = {}, body }: OperationRequest) {
 
 /** What a person is shown has its bounds; more than that is told by its size. */
 function fitting(args: RecordOf): unknown {
+  if (isShowable(args)) return args
   const bytes = Buffer.byteLength(JSON.stringify(args))
-  if (bytes <= actionArgsLimits.bytes && isWithin(args, actionArgsLimits.depth)) return args
   return { note: `${bytes} bytes of arguments, too large or too deep to be shown` }
+}
+
+function isShowable(value: unknown): boolean {
+  const { bytes, depth } = actionArgsLimits
+  return value !== undefined && isWithin(value, depth) && Buffer.byteLength(JSON.stringify(value)) <= bytes
 }
 
 function isWithin(value: unknown, levels: number): boolean {

@@ -1,5 +1,5 @@
-import { admittedForMs } from '#operations/admit.ts'
 import { type Collected, collect } from '#operations/answer.ts'
+import { admittedForMs } from '#operations/believed.ts'
 import type { Client } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Perform } from '#operations/perform.ts'
@@ -43,7 +43,7 @@ export class OperationCaller {
   readonly #requestId: string
   readonly #signal: AbortSignal
   #principal: Principal
-  #believedUntil: number
+  #foundAt: number
   /** The last operation that was refused. */
   refused: RefusedOperation | undefined
 
@@ -60,7 +60,7 @@ export class OperationCaller {
   ) {
     this.#parts = parts
     this.#principal = asked.principal
-    this.#believedUntil = asked.admittedAt + admittedForMs
+    this.#foundAt = asked.admittedAt
     this.#client = { ...asked.client, via: 'mcp' }
     this.#requestId = asked.requestId
     this.#signal = asked.signal
@@ -87,6 +87,7 @@ export class OperationCaller {
       const answer = await this.#parts.perform(name, {
         principal,
         renew: () => this.#fresh(),
+        foundAt: this.#foundAt,
         client: this.#client,
         ...(params && { params }),
         ...(query && { query }),
@@ -101,19 +102,19 @@ export class OperationCaller {
     } catch (error) {
       this.refused = { name, request }
       // It may rest on what was believed; who tries again is looked at anew.
-      this.#believedUntil = 0
+      this.#foundAt = Number.NEGATIVE_INFINITY
       throw error
     }
   }
 
   /** Refuses when the credential has ended, or may not call here any more. */
   async confirm(): Promise<void> {
-    this.#believedUntil = 0
+    this.#foundAt = Number.NEGATIVE_INFINITY
     await this.#fresh()
   }
 
   async #fresh(): Promise<Principal> {
-    if (performance.now() < this.#believedUntil) return this.#principal
+    if (performance.now() - this.#foundAt <= admittedForMs) return this.#principal
     const { kind, credentialId: id, workspaceId } = this.#principal
     const askedAt = performance.now()
     const principal = await this.#parts.loadPrincipal({ kind, id }, workspaceId)
@@ -121,7 +122,7 @@ export class OperationCaller {
       throw new ApiError('UNAUTHORIZED', { message: 'The credential of this request has ended' })
     await this.#parts.admitAgain(principal)
     this.#principal = principal
-    this.#believedUntil = askedAt + admittedForMs
+    this.#foundAt = askedAt
     return principal
   }
 }

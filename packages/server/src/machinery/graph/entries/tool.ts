@@ -1,5 +1,5 @@
 import type { StepTarget } from '../durable.ts'
-import { anything, lackingKeys } from '../flow.ts'
+import { anything, lackingKeys, literalAt } from '../flow.ts'
 import { isRecord, type JsonRecord, joinPath, own } from '../json.ts'
 import { definitionLimits } from '../limits.ts'
 import { about, checkFields, type EntryType, type Reading } from '../reading.ts'
@@ -37,12 +37,14 @@ export const tool: EntryType = {
         )
     }
     if (!fine || !stepId || typeof toolId !== 'string') return { output: anything }
-    const target: StepTarget = { kind: 'tool', toolId }
+    const isForAgents = literalAt(input, 'answerableBy') === 'agent'
+    const target: StepTarget = { kind: 'tool', toolId, ...(isForAgents && { isForAgents }) }
     return {
       step: {
         stepId,
         position: place.position,
         toolId,
+        isForAgents,
         perform: (value, turn, run) => callStep(stepId, target, retries, value, turn, run),
       },
       output: anything,

@@ -37,9 +37,12 @@ const shownArgs = { bytes: 32_768, depth: 32 }
 
 /** What the person reads is made here of the call itself, so it is fact and not claim. */
 function actionOf({ tool, input }: Asking, summary: string): Action {
-  const isShowable = isNestedWithin(input, shownArgs.depth) && jsonBytes(input) <= shownArgs.bytes
-  const args = isShowable ? input : `${JSON.stringify(input).slice(0, 2000)} … [cut]`
+  const args = isShowable(input) ? input : `${JSON.stringify(input).slice(0, 2000)} … [cut]`
   return { summary: summary.slice(0, 500), tool: tool.name, args }
+}
+
+function isShowable(value: unknown): boolean {
+  return isNestedWithin(value, shownArgs.depth) && jsonBytes(value) <= shownArgs.bytes
 }
 
 /**
@@ -116,15 +119,20 @@ async function askForScope(asking: Asking, scope: string, refusedCall: RefusedCa
   }
 }
 
-function bindingOf({ run, call }: Asking, { operation, request }: RefusedCall): Pick<Action, 'request'> {
+/** What a grant is bound to, shown as it would be sent where it can be. */
+function bindingOf({ run, call }: Asking, { operation, request }: RefusedCall): Partial<Action> {
   const route = operation === undefined ? undefined : (routes as Record<string, Route>)[operation]
   if (!route) return {}
   const { path, bodySha256 } = exactRequest(route, {
     ...request,
     idempotencyKey: `${run.runId}/${call.id}`,
   })
-  const sha256 = request.body === undefined ? undefined : bodySha256()
-  return { request: { method: route.method, path, ...(sha256 && { bodySha256: sha256 }) } }
+  const { body } = request
+  const sha256 = body === undefined ? undefined : bodySha256()
+  return {
+    ...(body !== undefined && isShowable(body) && { args: body }),
+    request: { method: route.method, path, ...(sha256 && { bodySha256: sha256 }) },
+  }
 }
 
 /** A key that has used up its limit: its owner may raise it, and until then nothing is held. */
