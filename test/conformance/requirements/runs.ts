@@ -275,7 +275,7 @@ export const runs = [
     id: 'runs:launch:unavailable-503',
     area: 'runs',
     line: 538,
-    rule: 'Launch with the engine down is 503 SERVICE_UNAVAILABLE, and no run for it shows up, even after the engine is back.',
+    rule: 'Launch with the engine down is 503 SERVICE_UNAVAILABLE, also when it would have waited for a place, and no run for it shows up, even after the engine is back.',
     kind: 'error',
     needs: 'fault',
   },

@@ -47,6 +47,8 @@ export interface EngineClient {
   resumePaused(invocationId: string): Promise<void>
   /** For good; whoever waits for it is told that it was ended. */
   endPaused(invocationId: string): Promise<void>
+  /** Whether there is an engine; nothing is sent to it. */
+  isAnswering(): Promise<boolean>
   /** Whether the engine answers, and whether it reaches a worker. */
   check(): Promise<{ engine: boolean; workers: boolean }>
 }

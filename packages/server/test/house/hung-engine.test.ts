@@ -74,6 +74,7 @@ test('every call to an engine that hangs comes to an end', async () => {
     listPaused: [1],
     resumePaused: [invocationId],
     endPaused: [invocationId],
+    isAnswering: [],
     check: [],
   }
   expect(Object.keys(client).sort()).toEqual(Object.keys(calls).sort())
@@ -90,6 +91,7 @@ test('every call to an engine that hangs comes to an end', async () => {
   expect(silent.asked.length).toBeGreaterThanOrEqual(ended.length)
   for (const { name, outcome } of ended) {
     if (name === 'check') expect(outcome).toEqual({ engine: false, workers: false })
+    else if (name === 'isAnswering') expect(outcome).toBe(false)
     else expect(outcome, name).toBeInstanceOf(Error)
   }
   await silent.close()

@@ -7,6 +7,7 @@ import { claimQueued, findRunById, listSteps } from '#running/runs/store.ts'
 import type { Person } from '../../../../test/support/caller.ts'
 import { definitionOf, type Runs, runsOf } from '../../../../test/support/workflows.ts'
 import { createDatabase, type House, openHouse, shiftClock } from '../support/house.ts'
+import { isThereOnly, openIngress } from '../support/ingress.ts'
 import { reconcileOnce } from '../support/reconcile.ts'
 import { runParts } from '../support/runs.ts'
 
@@ -153,10 +154,16 @@ describe('places', () => {
 
   test('launches at once never take more places than there are', async () => {
     const owner = await house.newPerson()
-    const three = await openHouse({ DATABASE_URL: databaseUrl, DEV_TOOLS: '1', RUNS_PER_WORKSPACE: '3' })
+    const ingress = await openIngress(isThereOnly)
+    const three = await openHouse({
+      DATABASE_URL: databaseUrl,
+      DEV_TOOLS: '1',
+      RUNS_PER_WORKSPACE: '3',
+      RESTATE_INGRESS_URL: ingress.url,
+    })
     const many = runsOf(three, owner)
     await many.install('asking', asking)
-    // Without an engine a launch that got a place is refused and gives it back, so at most three at a time are.
+    // With an engine that takes nothing a launch that got a place is refused and gives it back, so at most three at a time are.
     const seen: number[] = []
     const watch = setInterval(async () => {
       const rows = await house.deps.database.db
@@ -170,6 +177,7 @@ describe('places', () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => many.launch('asking')))
     clearInterval(watch)
     await three.close()
+    await ingress.close()
     expect(Math.max(...seen)).toBeLessThanOrEqual(3)
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 503]))
   })

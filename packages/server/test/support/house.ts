@@ -19,6 +19,7 @@ import type { Sweep } from '#platform/sweep.ts'
 import type { Authenticators } from '#transports/http/authenticate.ts'
 import type { Sockets } from '#transports/sockets/sockets.ts'
 import { type Caller, createCaller, type Person } from '../../../../test/support/caller.ts'
+import { isThereOnly, openIngress } from './ingress.ts'
 import { redisUrl } from './redis.ts'
 
 export interface House extends Caller {
@@ -82,7 +83,10 @@ function testConfig(env: Record<string, string>): Config {
 /** One API process's worth of server, in this process, on a port of its own. Several may share a database. */
 export async function openHouse(env: Record<string, string> & { DATABASE_URL: string }): Promise<House> {
   const blobs = mkdtempSync(join(tmpdir(), 'guildhall-blobs-'))
-  const config = testConfig({ STORAGE: `directory:${blobs}`, ...env })
+  // A launch waits for a place only where there is an engine to wait for.
+  const ingress = env['RUNS_PER_WORKSPACE'] === '0' ? await openIngress(isThereOnly) : undefined
+  const engine = ingress && { RESTATE_INGRESS_URL: ingress.url }
+  const config = testConfig({ STORAGE: `directory:${blobs}`, ...engine, ...env })
   let logged = ''
   const sink = new Writable({
     write: (chunk, _encoding, done) => {
@@ -111,6 +115,7 @@ export async function openHouse(env: Record<string, string> & { DATABASE_URL: st
     close: async () => {
       await server.close()
       await closeDeps(deps)
+      await ingress?.close()
       await rm(blobs, { recursive: true })
     },
   }

@@ -12,7 +12,7 @@ export interface Ingress {
   readonly url: string
   readonly asked: Asked[]
   /** What it does from now on; it may do things before it answers, and it may never answer. */
-  behave(as: (asked: Asked, response: ServerResponse) => unknown): void
+  behave(as: Behaviour): void
   close(): Promise<void>
 }
 
@@ -31,10 +31,17 @@ export function breaksOff(_asked: Asked, response: ServerResponse): void {
   response.destroy()
 }
 
+/** Says that it is there, and takes nothing. */
+export function isThereOnly(asked: Asked, response: ServerResponse): void {
+  if (asked.path === '/restate/health') takes(asked, response)
+  else breaksOff(asked, response)
+}
+
+type Behaviour = (asked: Asked, response: ServerResponse) => unknown
+
 /** A stand-in for the engine's ingress, for answers that are late, lost or never come. */
-export async function openIngress(): Promise<Ingress> {
+export async function openIngress(behaviour: Behaviour = takes): Promise<Ingress> {
   const asked: Asked[] = []
-  let behaviour: (asked: Asked, response: ServerResponse) => unknown = takes
   const server = createServer(async (request, response) => {
     const one = { path: request.url ?? '', body: await textOf(request) }
     asked.push(one)

@@ -50,6 +50,7 @@ export function createEngineClient(ingressUrl: string, adminUrl: string): Engine
         .run(call, SendOpts.from({ idempotencyKey }))
     },
     ...pausedCalls(adminUrl),
+    isAnswering: () => orFalse(engineAnswers()),
     check: async () => {
       const [engine, workers] = await Promise.all([orFalse(engineAnswers()), orFalse(workerAnswers())])
       return { engine, workers: engine && workers }

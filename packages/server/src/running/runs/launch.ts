@@ -8,7 +8,7 @@ import type { Authority } from '#operations/authority.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import { announceRun } from './announce.ts'
-import { handOver, sendRun } from './queue.ts'
+import { handOver, queueRun, sendRun } from './queue.ts'
 import * as reconcileStore from './reconcile-store.ts'
 import type { RunParts } from './run-parts.ts'
 import * as store from './store.ts'
@@ -72,7 +72,7 @@ export async function requireFit(
   throw new ApiError('INVALID_INPUT', { message, details: { issues } })
 }
 
-/** Makes the run's row. It is not shown before `confirmLaunch`, unless it has to wait for a place. */
+/** Makes the run's row. It is not shown before `confirmLaunch`, also when it has to wait for a place. */
 export async function prepareLaunch(
   db: Db,
   parts: RunParts,
@@ -107,9 +107,9 @@ export async function prepareLaunch(
 }
 
 /**
- * Hands a prepared run to the engine. Refused when the engine cannot be asked; then nothing of the run may happen, also
- * when the word got there all the same: its driver finds it void. A repeat of a launch that is still under way
- * comes here too, and asks twice for one run.
+ * Hands a prepared run to the engine, or to the queue in front of it. Refused when the engine cannot be asked; then nothing
+ * of the run may happen, also when the word got there all the same: its driver finds it void. A repeat of a launch that is
+ * still under way comes here too, and asks twice for one run.
  */
 export async function confirmLaunch(parts: RunParts, runId: string, made?: store.RunRow): Promise<void> {
   const row = made ?? (await store.findRunById(parts.database.db, runId))
@@ -117,7 +117,7 @@ export async function confirmLaunch(parts: RunParts, runId: string, made?: store
   if (row.status !== 'launching') return
   let launched: Awaited<ReturnType<typeof sendRun>>
   try {
-    launched = await sendRun(parts, runId)
+    launched = (row.queued_at !== null && (await queueRun(parts, runId))) || (await sendRun(parts, runId))
   } catch (error) {
     if (await isLaunched(parts, runId)) return
     throw unavailable(error)

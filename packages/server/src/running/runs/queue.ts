@@ -31,6 +31,15 @@ async function tellEngine(parts: RunParts, { run_id, resume_id: resumeId, resume
   else await sendRun(parts, run_id)
 }
 
+/**
+ * Lets a launch wait for a place, if there is an engine to wait for. Undefined when it waits no longer, because its turn
+ * came meanwhile.
+ */
+export async function queueRun(parts: RunParts, runId: string) {
+  if (!(await parts.engine.isAnswering())) throw new Error('the engine does not answer')
+  return store.claimWaiting(parts.database.db, runId)
+}
+
 /** Has the engine drive a run; asking twice is asking once. Gives the row, undefined when it is void. */
 export async function sendRun(parts: RunParts, runId: string) {
   const invocationId = await parts.engine.launchRun(runId)

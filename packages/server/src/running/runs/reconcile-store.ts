@@ -14,7 +14,7 @@ export async function claimOldLaunches(db: Tx, olderThanSeconds: number) {
     .skipLocked()
   return db
     .updateTable('workflow_runs')
-    .set({ status: 'void', advancing: false })
+    .set({ status: 'void', advancing: false, queued_at: null })
     .where('id', 'in', old)
     .returning(voidedColumns)
     .execute()

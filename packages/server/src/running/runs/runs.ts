@@ -7,7 +7,7 @@
  *       ▼            └──▶ canceled          by a person, from running and suspended; the engine is told afterwards
  *     void
  *
- * A run that is `running` with `queued_at` waits for a place and is not in the engine yet.
+ * A run with `queued_at` waits for a place and is not in the engine yet; it is shown once the engine is known to be there.
  */
 export { stopRunsOfKey } from './cancel.ts'
 export { createRunRecords, createStepWork } from './drive.ts'

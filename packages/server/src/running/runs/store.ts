@@ -50,7 +50,7 @@ export async function insertRun(
       ${row.definition_checksum}, ${row.user_id}, ${row.api_key_id}::bigint, ${row.oauth_grant_id}::bigint, once.allowed,
       ${row.authority}::jsonb, ${row.conversation_id}, ${row.source},
       ${row.inputs}::json, ${row.parent_run_id}, ${row.reuse}::json, place.free,
-      case when place.free then 'launching' else 'running' end, case when place.free then null else guild_now() end,
+      'launching', case when place.free then null else guild_now() end,
       ${row.agent_slug}
     from (select is_allowed_once(${row.api_key_id}::bigint, array['tool:execute']) as allowed) once
       cross join lateral (select may_advance(${row.workspace_id}, ${places}) as free
@@ -182,10 +182,22 @@ export type VoidedRow = Pick<RunRow, (typeof voidedColumns)[number]>
 export async function claimVoid(db: Tx, runId: string) {
   return db
     .updateTable('workflow_runs')
-    .set({ status: 'void', advancing: false })
+    .set({ status: 'void', advancing: false, queued_at: null })
     .where('run_id', '=', runId)
     .where('status', '=', 'launching')
     .returning(voidedColumns)
+    .executeTakeFirst()
+}
+
+/** Shows a launch that waits for a place, also when a repeat did before; undefined once it waits no longer. */
+export async function claimWaiting(db: Db, runId: string) {
+  return db
+    .updateTable('workflow_runs')
+    .set({ status: 'running' })
+    .where('run_id', '=', runId)
+    .where('status', 'in', ['launching', 'running'])
+    .where('queued_at', 'is not', null)
+    .returning(['run_id', 'status'])
     .executeTakeFirst()
 }
 
