@@ -10,7 +10,7 @@ import {
   newWorkspace,
   type Person,
 } from './support/actors.ts'
-import { type Caller, pause, type SendOptions } from './support/client.ts'
+import { type Caller, freshAddress, ownAddresses, pause, type SendOptions } from './support/client.ts'
 import { withProcessClock } from './support/clock.ts'
 import { approveConsent, denyRequest, mustConnect, mustRequest } from './support/consent.ts'
 import { expectRefusal, isoPattern } from './support/shapes.ts'
@@ -43,6 +43,15 @@ async function hears({ heard }: HeardSocket, approvalId: string): Promise<void> 
     .toContain(approvalId)
 }
 
+/** Refusals are counted by address; callers who have but one wait for a window. */
+async function upgrade(url: string): ReturnType<typeof tryUpgrade> {
+  for (;;) {
+    const answer = await tryUpgrade(url, freshAddress())
+    if (ownAddresses || answer.status !== 429) return answer
+    await pause(Number(answer.retryAfter) * 1000)
+  }
+}
+
 const changed = (text: string, place: number) =>
   text.slice(0, place) + (text[place] === 'A' ? 'B' : 'A') + text.slice(place + 1)
 
@@ -61,7 +70,7 @@ describe('the address of the event socket', () => {
   test('opens for a plain client, and stays open', async () => {
     verifies('control-plane:socket:open')
     const person = await newPerson()
-    expect((await tryUpgrade(await subscribeUrl(person))).status).toBe(101)
+    expect((await upgrade(await subscribeUrl(person))).status).toBe(101)
     await withSocket(await subscribeUrl(person), async (opened) => {
       await pause(1500)
       expect(opened.socket.readyState).toBe(WebSocket.OPEN)
@@ -75,10 +84,10 @@ describe('the address of the event socket', () => {
     const start = url.indexOf('=', url.indexOf('?')) + 1
     expect(url.length - start).toBeGreaterThan(60)
     for (let place = start; place < url.length; place++) {
-      const { status } = await tryUpgrade(changed(url, place))
+      const { status } = await upgrade(changed(url, place))
       expect([place, status]).toEqual([place, 401])
     }
-    expect((await tryUpgrade(url)).status).toBe(101)
+    expect((await upgrade(url)).status).toBe(101)
   })
 
   stackOnly('can be opened for five minutes', () => {
@@ -87,10 +96,10 @@ describe('the address of the event socket', () => {
       const person = await newPerson()
       const [inTime, late] = [await subscribeUrl(person), await subscribeUrl(person)]
       await setAhead(299)
-      expect((await tryUpgrade(inTime)).status).toBe(101)
+      expect((await upgrade(inTime)).status).toBe(101)
       await setAhead(301)
-      expect((await tryUpgrade(late)).status).toBe(401)
-      expect((await tryUpgrade(await subscribeUrl(person))).status).toBe(101)
+      expect((await upgrade(late)).status).toBe(401)
+      expect((await upgrade(await subscribeUrl(person))).status).toBe(101)
     })
   })
 
@@ -104,7 +113,7 @@ describe('the address of the event socket', () => {
         await pause(1000)
         await hears(opened, await makeEvent(person))
         expect(opened.socket.readyState).toBe(WebSocket.OPEN)
-        expect((await tryUpgrade(url)).status).toBe(401)
+        expect((await upgrade(url)).status).toBe(401)
       })
     })
   })
@@ -209,7 +218,7 @@ describe('the event socket', () => {
     must(await person.delete(`/keys/${key.id}`), 200)
     const end = await Promise.race([opened.closed, pause(patienceFor(3000))])
     expect(end).toMatchObject({ code: expect.any(Number) })
-    expect((await tryUpgrade(url)).status).toBe(401)
+    expect((await upgrade(url)).status).toBe(401)
     expect(untouched.socket.readyState).toBe(WebSocket.OPEN)
     untouched.socket.close()
     const ofSession = await openSocket(await subscribeUrl(person))

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { request as httpRequest } from 'node:http'
 import { expect, inject, test } from 'vitest'
 import {
   confirm,
@@ -207,6 +208,9 @@ test('every answer tells how much of the window is left', async () => {
       await person.send('POST', '/keys', { rawBody: '{', headers: { 'content-type': 'application/json' } }),
     ],
     ['oauth', await newVisitor().post('root:/oauth/token', {})],
+    ['refused socket', await byHand('/api/v1/events/socket?token=none', socketHeaders)],
+    ['headers too large', await byHand('/api/v1/meta', { 'x-large': 'x'.repeat(20_000) })],
+    ['preflight', await byHand('/api/v1/keys', { 'access-control-request-method': 'GET' }, 'OPTIONS')],
   ]
   for (const route of (await publishedRoutes()).filter(({ path }) => path.startsWith('/api/v1/'))) {
     const caller = await newPerson()
@@ -217,3 +221,25 @@ test('every answer tells how much of the window is left', async () => {
       expect([name, header, headers[header]]).toEqual([name, header, expect.stringMatching(/^\d+$/)])
   }
 })
+
+const socketHeaders = {
+  connection: 'upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+}
+
+/** Headers that fetch does not let anybody send. */
+function byHand(
+  path: string,
+  headers: Record<string, string>,
+  method = 'GET',
+): Promise<Pick<Answer, 'headers'>> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(new URL(path, inject('baseUrl')), { method, headers }, (response) => {
+      response.resume()
+      resolve({ headers: response.headers as Record<string, string> })
+    })
+    request.on('error', reject).end()
+  })
+}

@@ -54,9 +54,13 @@ export async function openSocket(url: string): Promise<HeardSocket> {
 }
 
 /** The status that an upgrade is answered with; a socket that opens is closed again. */
-export function tryUpgrade(url: string): Promise<{ status: number; text: string; retryAfter?: string }> {
+export function tryUpgrade(
+  url: string,
+  localAddress?: string,
+): Promise<{ status: number; text: string; retryAfter?: string }> {
   return new Promise((resolve, reject) => {
-    const asked = request(url.replace(/^ws/, 'http'), { headers: handshake, agent: false })
+    const from = localAddress === undefined ? {} : { localAddress }
+    const asked = request(url.replace(/^ws/, 'http'), { headers: handshake, agent: false, ...from })
     asked.on('upgrade', (_response, stream) => {
       stream.on('error', () => {})
       stream.destroy()

@@ -13,6 +13,8 @@ export const limits = {
   rest: { max: 100, windowSeconds: 60, per: 'caller' },
   /** Requests whose credential is none. */
   refused: { max: 100, windowSeconds: 60, per: 'address' },
+  /** What a browser asks before a request of a page elsewhere. */
+  preflight: { max: 600, windowSeconds: 60, per: 'address' },
   /** Agents that wait for their pairing; each code has a window of its own beside it. */
   poll: { max: 600, windowSeconds: 60, per: 'address' },
   /** Apps that get, renew and revoke tokens of OAuth. */

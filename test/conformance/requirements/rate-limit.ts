@@ -27,7 +27,7 @@ export const rateLimit = [
     id: 'rate-limit:header:every-response',
     area: 'rate-limit',
     line: 576,
-    rule: 'x-ratelimit-limit, x-ratelimit-remaining and x-ratelimit-reset are on every answer below /api/v1 and /oauth without exception, including SSE streams, whatever the status.',
+    rule: 'x-ratelimit-limit, x-ratelimit-remaining and x-ratelimit-reset are on every answer below /api/v1 and /oauth without exception, including SSE streams, refused sockets, preflights and requests that cannot be read, whatever the status.',
     kind: 'header',
   },
   {

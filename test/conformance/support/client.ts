@@ -45,7 +45,7 @@ const addressBlock = `127.${randomInt(1, 255)}.${randomInt(0, 256)}`
 let addressCount = 0
 
 /** Every public rate window is per address, so an address of one's own is a window of one's own. */
-function freshAddress(): string | undefined {
+export function freshAddress(): string | undefined {
   if (!ownAddresses) return undefined
   const host = (addressCount % 254) + 1
   const block = Math.floor(addressCount / 254)

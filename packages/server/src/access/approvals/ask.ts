@@ -65,11 +65,13 @@ export async function ask(
 }
 
 /** Under the key's row lock, of what it waits for. */
-export function requireRoom(pending: readonly unknown[]): void {
+export function requireRoom(pending: readonly { readonly seconds_left: number }[]): void {
   if (pending.length < pendingPerKey) return
+  const resetSeconds = Math.max(1, Math.ceil(Math.min(...pending.map((one) => one.seconds_left))))
   throw new ApiError('RATE_LIMITED', {
     message: `This key has ${pendingPerKey} requests that wait for a decision; wait for one`,
     retryAfterSeconds: 2,
+    window: { limit: pendingPerKey, resetSeconds },
   })
 }
 

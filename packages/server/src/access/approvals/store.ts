@@ -68,6 +68,7 @@ export async function listPending(tx: Tx, keyId: number) {
   return tx
     .selectFrom('approval_requests')
     .select(['id', 'link_code', 'same_as'])
+    .select(sql<number>`extract(epoch from expires_at - guild_now())::float8`.as('seconds_left'))
     .where('key_id', '=', keyId)
     .where(isPending('approval_requests'))
     .where('expires_at', 'is not', null)

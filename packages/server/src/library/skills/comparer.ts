@@ -30,7 +30,11 @@ export function openComparer(): Compare {
     const patience = AbortSignal.any([signal, AbortSignal.timeout(longestWaitMs)])
     const leave = await places.take(workspaceId, patience).catch(() => {
       const message = 'Other comparisons of this workspace are under way; try again in 1 s'
-      throw new ApiError('RATE_LIMITED', { message, retryAfterSeconds: 1 })
+      throw new ApiError('RATE_LIMITED', {
+        message,
+        retryAfterSeconds: 1,
+        window: { limit: 1, resetSeconds: 1 },
+      })
     })
     try {
       const pairs = await readPairs()

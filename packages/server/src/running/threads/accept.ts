@@ -192,5 +192,6 @@ async function requireQueueRoom(tx: Tx, workspaceId: string): Promise<void> {
 }
 
 function full(limit: number, message: string): ApiError {
-  return new ApiError('RATE_LIMITED', { message, details: { limit }, retryAfterSeconds: 5 })
+  const window = { limit, resetSeconds: 5 }
+  return new ApiError('RATE_LIMITED', { message, details: { limit }, retryAfterSeconds: 5, window })
 }

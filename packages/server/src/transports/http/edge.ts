@@ -53,7 +53,10 @@ export async function enter(
   reply: FastifyReply,
 ): Promise<FastifyReply | undefined> {
   setStandardHeaders(edge.deps, request, reply)
-  if (isPreflight(request)) return answerPreflight(reply)
+  if (isPreflight(request)) {
+    await count(edge.deps, ['preflight'], {}, request, reply)
+    return answerPreflight(reply)
+  }
   const limits = route?.limits ?? unknownRouteLimits
   if (limits.length === 0 && route?.audience !== 'operator') return undefined
   request.admittedAt = performance.now()

@@ -27,7 +27,8 @@ import { hasNoBody, readJsonOnly } from './read-bodies.ts'
 import { answerBrokenRequest } from './refuse-by-hand.ts'
 import { sendAnswer } from './send-answer.ts'
 import { endSlowClients, headersWithin } from './slow-clients.ts'
-import { isSocketUpgrade, type SocketDoor, serveSockets } from './socket.ts'
+import { type SocketDoor, serveSockets } from './socket.ts'
+import { isSocketUpgrade } from './socket-address.ts'
 import { traceRequests } from './trace-requests.ts'
 
 declare module 'fastify' {
@@ -97,7 +98,7 @@ export function createServer(options: {
     connectionTimeout: deps.config.clients.unreadMs,
     // An id of any length is for the route to call missing.
     routerOptions: { maxParamLength: 16_384, constraints: { accept: byMediaType } },
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: (error, socket) => answerBrokenRequest(deps, error, socket),
     forceCloseConnections: 'idle',
     // A request that was sent before its client knew of the stop is still served.
     return503OnClosing: false,

@@ -3,9 +3,11 @@ import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { ApiError, toApiError } from '#operations/errors.ts'
 import type { Deps } from '#platform/deps.ts'
+import { addressReader } from './client-address.ts'
 import { refuseByHand } from './refuse-by-hand.ts'
+import { splitUrl, wantsBeats } from './socket-address.ts'
 
-type Parts = Pick<Deps, 'database' | 'logger' | 'metrics' | 'stopping'>
+type Parts = Pick<Deps, 'config' | 'database' | 'logger' | 'metrics' | 'rateWindows' | 'stopping'>
 
 /** Ends that the other side is told. */
 const endings = {
@@ -52,13 +54,6 @@ interface Member {
   cut(because: 'stalled' | 'silent'): void
 }
 
-/**
- * Only a WebSocket for the door is an upgrade; any other offer to upgrade is declined by serving the request.
- */
-export function isSocketUpgrade(request: IncomingMessage, path: string): boolean {
-  return request.headers.upgrade?.toLowerCase() === 'websocket' && splitUrl(request).path === path
-}
-
 export function serveSockets(
   server: Server,
   parts: Parts,
@@ -74,6 +69,7 @@ export function serveSockets(
     // Not in the types yet. Who does not answer a close is cut off after this.
     ...({ closeTimeout: closeWithinMs } as object),
   })
+  const addressOf = addressReader(parts.config)
   const members = new Set<Member>()
   const undecided = new Set<Duplex>()
   let closing = false
@@ -104,10 +100,9 @@ export function serveSockets(
       admission = await decide(request)
       accept(request, stream, head, admission)
     } catch (error) {
-      const refusal = toApiError(error as Error)
-      status = refusal.status
-      if (status >= 500 && refusal.cause) logger.error({ err: refusal.cause }, 'upgrade failed')
-      refuseByHand(stream, refusal)
+      const refused = toApiError(error as Error)
+      if (refused.status >= 500 && refused.cause) logger.error({ err: refused.cause }, 'upgrade failed')
+      status = await refuseByHand(parts, stream, { address: addressOf(request), refused })
     }
     undecided.delete(stream)
     noteGone()
@@ -116,6 +111,12 @@ export function serveSockets(
     const line = { method: 'GET', route: door.path, status, ms: Math.round(milliseconds * 10) / 10 }
     logger[status === 101 ? 'debug' : 'info']({ ...line, credential: admission?.credential })
   }
+
+  // The handshake is malformed; left to the acceptor, its answer would be like none of the others.
+  acceptor.on('wsClientError', (_error, stream, request) => {
+    const refused = new ApiError('INVALID_INPUT', { message: 'This is no WebSocket handshake' })
+    void refuseByHand(parts, stream, { address: addressOf(request), refused })
+  })
 
   function accept(request: IncomingMessage, stream: Duplex, head: Buffer, admission: Admission): void {
     let opened = false
@@ -214,13 +215,4 @@ export function serveSockets(
 
 function away(): ApiError {
   return new ApiError('SERVICE_UNAVAILABLE', { retryAfterSeconds: 1 })
-}
-
-function splitUrl(request: IncomingMessage): { path: string; query: string } {
-  const [path = '', query = ''] = (request.url ?? '').split('?', 2)
-  return { path, query }
-}
-
-function wantsBeats(request: IncomingMessage): boolean {
-  return new URLSearchParams(splitUrl(request).query).get('beats') === '1'
 }
