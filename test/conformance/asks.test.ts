@@ -157,7 +157,7 @@ describe('the agent is told', () => {
     const { ask_id: id } = await mustAsk(key)
     for (let i = 0; i < 2; i++) must(await withdraw(key, id), 200)
     expect(await poll(key, id)).toEqual({ status: 'withdrawn' })
-    expectRefusal(await approve(person, id), 410, 'EXPIRED')
+    expectRefusal(await approve(person, id), 409, 'CONFLICT')
     const { ask_id: answered } = await mustAsk(key)
     must(await approve(person, answered), 200)
     const late = await withdraw(key, answered)

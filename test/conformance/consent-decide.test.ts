@@ -304,6 +304,7 @@ stackOnly('a question expires after ten minutes', () => {
     'consent:state:pending-to-expired',
     'consent:poll:statuses',
     'consent:by-code:resolve',
+    'consent:state:settled-conflict',
     'permission:poll:statuses',
   )
   return withClock(expireQuestions)
@@ -337,14 +338,15 @@ async function expireQuestions(clock: Parameters<Parameters<typeof withClock>[0]
     { status: 'granted', scopes: ['agent:list', 'billing:read'] },
   ])
   expect((await polls(askedToo, refused)).map(({ status }) => status)).toEqual(['granted', 'denied'])
+  expectRefusal(await byCode(person, consent.link_code), 410, 'EXPIRED')
   for (const late of [
-    await byCode(person, consent.link_code),
     await approveConsent(person, consent.consent_id, ['profile:read']),
     await denyConsent(person, consent.consent_id),
     await approveRequest(person, asked.request_id),
     await denyRequest(person, asked.request_id),
   ]) {
-    expectRefusal(late, 410, 'EXPIRED')
+    expectRefusal(late, 409, 'CONFLICT')
+    expect(late.body).toMatchObject({ error: { details: { status: 'expired' } } })
   }
   expect(await scopesOf(person, key.id)).toEqual(['agent:list', 'billing:read'])
   expect((await mustConnect(key, ['profile:read'])).consent_id).not.toBe(consent.consent_id)

@@ -22,7 +22,7 @@ import {
   statusOf,
   stopReasonOf,
 } from './support/executions.ts'
-import { expectFlatRefusal } from './support/shapes.ts'
+import { expectFlatRefusal, expectRefusal } from './support/shapes.ts'
 import { verifies } from './verifies.ts'
 
 interface Account {
@@ -131,13 +131,14 @@ test('somebody with less than 50 Ds starts nothing', { timeout: 120_000 }, async
   expect((await account(person)).availableBalance).toBe(50)
   await spendDown(person, price, 49)
   const before = await list(person)
+  const numbers = { balance: 49, availableBalance: 49, minimumRequired: 50 }
+  expect(expectFlatRefusal(await run(person, quick), 402, 'INSUFFICIENT_CREDITS')).toMatchObject(numbers)
   for (const start of [
-    () => run(person, quick),
     () => rerun(person, earlier.executionId, quick),
     () => post(person, idle, message(quick)),
   ]) {
-    const refused = expectFlatRefusal(await start(), 402, 'INSUFFICIENT_CREDITS')
-    expect(refused).toMatchObject({ balance: 49, availableBalance: 49, minimumRequired: 50 })
+    const { details } = expectRefusal(await start(), 402, 'INSUFFICIENT_CREDITS')
+    expect(details).toMatchObject(numbers)
   }
   expect(await list(person)).toEqual(before)
   expect(await account(person)).toMatchObject({ balance: 49, reserved: 0 })
@@ -147,7 +148,7 @@ test('a start is refused for its input before its credits, and for its credits b
   verifies('executions:errors:codes', 'errors:run:flat-shape')
   const person = await newRunner()
   const busy = await mustRun(person, lasting)
-  expectFlatRefusal(await run(person, ''), 400, 'INVALID_INPUT')
+  expectFlatRefusal(await run(person, 5), 400, 'INVALID_INPUT')
   const key = await newKey(person, { spendLimit: 0 })
   expectFlatRefusal(await run(key, quick), 402, 'INSUFFICIENT_CREDITS')
   expectFlatRefusal(await run(person, quick), 429, 'EXECUTION_RUNNING')

@@ -97,9 +97,16 @@ describe('the record of an execution', () => {
     const named = await prepare(person, { source: 'ci' })
     expect(await itemOf(person, named)).toMatchObject({ source: 'ci', interface: 'api' })
     const interfaces = ['api', 'ci-bot', 'chat-bot', 'mcp', 'mcp-editor-a', 'mcp-editor-b', 'my-custom']
+    interfaces.push('Any words, «éditeur» 📝 5', 'x'.repeat(255))
     for (const name of interfaces) await prepare(person, { interface: name })
-    const { items } = await list(person, '?limit=7')
+    const { items } = await list(person, `?limit=${interfaces.length}`)
     expect(items.map((item) => item.interface)).toEqual(interfaces.toReversed())
+    const long = await person.post('/executions', {
+      skill_slug: errand,
+      input: quick,
+      interface: 'x'.repeat(256),
+    })
+    expectRefusal(long, 400, 'INVALID_INPUT')
   })
 
   test('has a parent only when it repeats another', async () => {

@@ -23,7 +23,7 @@ const checksum = expect.stringMatching(/^[0-9a-f]{64}$/)
 
 describe('a skill is fetched and installed', () => {
   stackOnly('from a git repository', async () => {
-    verifies('install:source:git-r2')
+    verifies('install:source:git-r2', 'skills:record:catalog-only-fields')
     const { url, folder } = stack().remote
     const name = randomUUID()
     const prompt = skillText('From a repository.')
@@ -39,7 +39,7 @@ describe('a skill is fetched and installed', () => {
       source,
       filesCount: 2,
       contentChecksum: checksum,
-      skill: { slug: 'tidy', prompt, commitHash: commit, versionNumber: 1 },
+      skill: { slug: 'tidy', prompt, fetchedFrom: { commitHash: commit }, versionNumber: 1 },
     })
     expect(await listSkills(person)).toMatchObject([
       { slug: 'tidy', prompt, contentChecksum: installed.contentChecksum },
@@ -47,7 +47,15 @@ describe('a skill is fetched and installed', () => {
     const again = { source: { ...source, ref: commit }, slug: 'tidier', name: 'Tidier', category: 'home' }
     const named = must(await person.post<Installed>('/install', again), 201)
     expect(named).toMatchObject({ slug: 'tidier', contentChecksum: installed.contentChecksum })
-    expect(named.skill).toMatchObject({ name: 'Tidier', category: 'home', commitHash: commit })
+    expect(named.skill).toMatchObject({
+      name: 'Tidier',
+      category: 'home',
+      fetchedFrom: { commitHash: commit },
+    })
+    for (const record of [installed.skill, ...(await listSkills(person))]) {
+      expect(record).not.toHaveProperty('repository')
+      expect(record).not.toHaveProperty('commitHash')
+    }
     const { path, ...undecided } = source
     const refusal = expectRefusal(await person.post('/install', { source: undecided }), 400, 'INVALID_INPUT')
     expect(refusal.details?.['candidates']).toEqual(['skills/other', 'skills/tidy'])

@@ -112,6 +112,12 @@ describe('asking for a scope', () => {
     const key = await newKey(await newPerson(), { access: 'declared' })
     const refusal = expectRefusal(await request(key, 'profile:read'), 409, 'ACTIVATION_REQUIRED')
     expect(refusal.details?.['activation_url']).toMatch(/\/api\/v1\/agents\/connect$/)
+    // Before anything is said of what it sends.
+    for (const body of [{}, { scope: 'no:such', reason: '' }])
+      expectRefusal(await key.post('/agents/request-permission', body), 409, 'ACTIVATION_REQUIRED')
+    const broken = { rawBody: '{', headers: { 'content-type': 'application/json' } }
+    const answer = await key.send('POST', '/agents/request-permission', broken)
+    expectRefusal(answer, 409, 'ACTIVATION_REQUIRED')
   })
 })
 

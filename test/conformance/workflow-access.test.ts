@@ -231,6 +231,12 @@ test('no start takes more than 100 KB', async () => {
   }
   expect(await listRuns(person)).toEqual([])
   must(await launch(person, { text: 'x'.repeat(102_400 - '{"text":""}'.length) }), 201)
+  // What was let in when it was made is let in when it starts, with as much said to it then.
+  const most = quick.padEnd(102_400)
+  const full = await prepare(person, { input: most })
+  must(await person.post(`/executions/${full}/events`, { events: [message('y'.repeat(102_400))] }), 200)
+  await readLog(person, full)
+  expect((await statusOf(person, full)).status).toBe('completed')
 })
 
 test('the id of an agent is that of its workspace and its slug', async () => {

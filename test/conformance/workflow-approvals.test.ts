@@ -125,7 +125,7 @@ describe('a step that waits for somebody', () => {
     const second = await onlyItem(person, 'status=pending')
     must(await cancel(person, canceled.run.runId), 200)
     expect(await inbox(person, 'status=pending')).toEqual([])
-    expectRefusal(await decide(person, second, 'approve', { resumeData: 'no' }), 410, 'EXPIRED')
+    expectRefusal(await decide(person, second, 'approve', { resumeData: 'no' }), 409, 'CONFLICT')
   })
 })
 

@@ -206,7 +206,7 @@ export const approvalRoutes = defineRoutes({
     summary:
       "Answer a step of a workflow, raise a key's spend limit, let an agent use a tool, answer its ask; all else has routes of its own",
     description:
-      '404 for kinds with routes of their own, 409 when it was decided already: details say by whom (decided_by) and when. Where needsPasskey says so, who has a passkey sends device_auth.',
+      '404 also for kinds with routes of their own; 409 when it was decided or has expired: details.status says which, and by whom (decided_by) and when. Where needsPasskey says so, who has a passkey sends device_auth.',
     resource: 'approvals',
     verb: 'approve',
     creates: true,
@@ -239,7 +239,7 @@ export const approvalRoutes = defineRoutes({
       device_auth: Type.Optional(DeviceAuth),
     }),
     responses: { 200: Success },
-    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT'],
     example: { body: { resumeData: { approved: true } } },
   },
   denyApproval: {
@@ -258,7 +258,7 @@ export const approvalRoutes = defineRoutes({
     optionalBody: true,
     body: Type.Object({ reason: Type.Optional(Type.String({ maxLength: 280 })) }),
     responses: { 200: Success },
-    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT'],
     example: { body: { reason: 'Not now' } },
   },
   challengeApproval: {
@@ -280,7 +280,7 @@ export const approvalRoutes = defineRoutes({
       choice: Type.Optional(Type.String({ maxLength: 64 })),
     }),
     responses: { 200: Type.Object({ options: Type.Any(), expires_at: Timestamp }) },
-    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT'],
     example: {
       body: { scopes: ['profile:write'], modes: { 'profile:write': 'session' } },
       answers: { 200: { options: { challenge: 'c2lnbg' }, expires_at: '2026-11-15T09:40:00Z' } },

@@ -114,8 +114,7 @@ export const askRoutes = defineRoutes({
     method: 'POST',
     path: '/api/v1/agents/ask/:askId/withdraw',
     summary: 'Take an ask back, as when the person has answered at the terminal',
-    description:
-      '409 when it was answered or denied already, 410 when it has expired; again is as good as once.',
+    description: '409 when it was answered, denied or has expired already; again is as good as once.',
     resource: 'asks',
     verb: 'withdraw',
     tag: 'agents',
@@ -125,7 +124,7 @@ export const askRoutes = defineRoutes({
     optionalBody: true,
     body: Type.Object({ because: Type.Optional(Type.String({ maxLength: 280 })) }),
     responses: { 200: Success },
-    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT'],
     example: { body: { because: 'Answered at the terminal' } },
   },
 })

@@ -118,13 +118,13 @@ export const consentRoutes = defineRoutes({
     example: {
       body: { requestedScopes: ['tool:execute:weekly-report'] },
       answers: {
-        200: { status: 'active', scopes: ['*'] },
+        200: { status: 'active', scopes: ['profile:read', 'tool:execute:weekly-report'] },
         202: {
           status: 'pending',
-          consent_id: 'con_1',
+          consent_id: 'consent_7d1c',
           link_code: 'WDJB-MJHT',
-          approval_url: 'https://example.com/approvals/con_1',
-          poll_url: '/api/v1/agents/connect/poll/con_1',
+          approval_url: 'https://example.com/approvals/consent_7d1c',
+          poll_url: '/api/v1/agents/connect/poll/consent_7d1c',
           poll_interval_seconds: 2,
         },
       },
@@ -190,7 +190,7 @@ export const consentRoutes = defineRoutes({
       device_auth: Type.Optional(DeviceAuth),
     }),
     responses: { 200: Type.Object({ success: Type.Literal(true), scopes: Type.Array(Type.String()) }) },
-    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT'],
     example: {
       body: { scopes: ['profile:read'] },
       answers: { 200: { success: true, scopes: ['profile:read'] } },
@@ -211,7 +211,7 @@ export const consentRoutes = defineRoutes({
     optionalBody: true,
     body: Type.Object({ reason: Reason }),
     responses: { 200: Success },
-    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT'],
     example: { body: { reason: 'Not now' } },
   },
   requestPermission: {
@@ -225,7 +225,6 @@ export const consentRoutes = defineRoutes({
     creates: true,
     tag: 'agents',
     audience: 'key',
-    servesUnactivated: true,
     limits: ['rest'],
     weight: openArguments,
     body: Type.Object({
@@ -252,9 +251,9 @@ export const consentRoutes = defineRoutes({
         200: { status: 'already_granted', grant_token: null },
         202: {
           status: 'pending',
-          request_id: 'req_2f',
-          approval_url: 'https://example.com/approvals/req_2f',
-          poll_url: '/api/v1/agents/request-permission/poll/req_2f',
+          request_id: 'permission_2f0a',
+          approval_url: 'https://example.com/approvals/permission_2f0a',
+          poll_url: '/api/v1/agents/request-permission/poll/permission_2f0a',
           poll_interval_seconds: 2,
         },
       },
@@ -309,7 +308,7 @@ export const consentRoutes = defineRoutes({
         expires_at: Nullable(Timestamp),
       }),
     },
-    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT'],
     example: {
       body: { mode: 'session' },
       answers: { 200: { success: true, mode: 'session', expires_at: '2026-11-15T10:30:00Z' } },
@@ -330,7 +329,7 @@ export const consentRoutes = defineRoutes({
     optionalBody: true,
     body: Type.Object({ reason: Reason }),
     responses: { 200: Success },
-    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'EXPIRED'],
+    errors: ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT'],
     example: { body: { reason: 'Not now' } },
   },
   removeScope: {

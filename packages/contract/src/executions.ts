@@ -14,8 +14,9 @@ const maxAttachments = 20
 const maxEvents = 20
 
 const ExecutionParam = Type.Object({ executionId: Type.String() })
-const Input = Type.String({ minLength: 1 })
+const Input = Type.String({ description: 'What the skill is asked to do; it may be empty' })
 const Label = Type.String({ minLength: 1, maxLength: 64 })
+const Interface = Type.String({ maxLength: 255, description: 'Where it was asked for, in any words' })
 
 /** Counted by the interface; read as what an agent may spend at most. */
 const MaxCost = Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'In Ds' })
@@ -83,7 +84,7 @@ export const executionRoutes = defineRoutes({
       maxCost: Type.Optional(MaxCost),
       ifBusy: Type.Optional(IfBusy),
       source: Type.Optional(Label),
-      interface: Type.Optional(Label),
+      interface: Type.Optional(Interface),
     }),
     responses: {
       200: Type.Object({
@@ -130,9 +131,9 @@ export const executionRoutes = defineRoutes({
     weight: { bytes: startBodyBytes },
     body: Type.Object({
       skill_slug: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
-      input: Type.Optional(Input),
+      input: Type.Optional(Type.String({ minLength: 1 })),
       source: Type.Optional(Label),
-      interface: Type.Optional(Label),
+      interface: Type.Optional(Interface),
       sessionId: Type.Optional(Type.String({ maxLength: 100, description: 'A trace to go on with' })),
       remixOf: Type.Optional(Type.String({ maxLength: 100 })),
       maxCost: Type.Optional(MaxCost),
@@ -232,7 +233,7 @@ export const executionRoutes = defineRoutes({
     namesAgent: true,
     ...ofItsSkill,
     limits: ['rest'],
-    flatErrors: ['INSUFFICIENT_CREDITS', 'EXECUTION_RUNNING', 'EXECUTION_FAILED'],
+    flatErrors: ['EXECUTION_RUNNING'],
     params: ExecutionParam,
     weight: openInput,
     body: Type.Object({
@@ -247,7 +248,8 @@ export const executionRoutes = defineRoutes({
           }),
           Type.Object({ type: Type.Literal('user.interrupt') }),
         ]),
-        { minItems: 1, maxItems: maxEvents },
+        // That there is one is asked after the scope, which an empty list does not get around.
+        { maxItems: maxEvents, description: 'At least one' },
       ),
       ifBusy: Type.Optional(IfBusy),
       maxCost: Type.Optional(MaxCost),
@@ -292,7 +294,7 @@ export const executionRoutes = defineRoutes({
     scopesFrom: ofItsSkill.scopesFrom,
     limits: ['rest', 'skillRun'],
     creates: true,
-    flatErrors: ['INSUFFICIENT_CREDITS', 'EXECUTION_RUNNING', 'EXECUTION_FAILED'],
+    flatErrors: ['EXECUTION_RUNNING'],
     params: ExecutionParam,
     weight: { bytes: startBodyBytes },
     body: Type.Object({

@@ -78,13 +78,13 @@ export const UserCode = Type.String({
   description: 'XXXX-XXXX; read without regard to case, blanks and hyphens',
 })
 
-/** What an address says in numbers and is never refused for being too small or too large: the nearest one is taken. */
+/** What an address says in numbers, and is refused for nothing but being none: of others the nearest whole one is taken. */
 export interface Clamped {
   readonly 'x-clamped': { readonly minimum: number; readonly maximum: number }
 }
 
 function clamped(minimum: number, maximum: number, description: string) {
-  return Type.Optional(Type.Integer({ 'x-clamped': { minimum, maximum }, description }))
+  return Type.Optional(Type.Number({ 'x-clamped': { minimum, maximum }, description }))
 }
 
 /** How many items one answer holds. */

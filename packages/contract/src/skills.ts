@@ -28,8 +28,16 @@ export const Skill = Type.Object(
     prompt: Type.String({ description: 'The whole SKILL.md' }),
     bundleType: Type.String({ description: 'folder, or file where the bundle is SKILL.md alone' }),
     storagePath: Type.String(),
-    repository: Type.Optional(Type.String({ description: 'Where it was taken from, if from outside' })),
+    repository: Type.Optional(
+      Type.String({ description: 'Where the catalog has it from, if it came from one' }),
+    ),
     commitHash: Type.Optional(Type.String()),
+    fetchedFrom: Type.Optional(
+      Type.Object(
+        { repository: Type.String(), commitHash: Type.String() },
+        { description: 'The git repository and its commit, if it was installed from one' },
+      ),
+    ),
     filesCount: Type.Number(),
     versionNumber: Type.Number(),
     contentChecksum: Type.String(),
@@ -181,7 +189,7 @@ export const skillRoutes = defineRoutes({
     }),
     responses: { 200: InstalledSkill },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'EXECUTION_RUNNING', 'INTERNAL_ERROR'],
-    example: { body: { artifactId: 'art_4kq2' } },
+    example: { body: { artifactId: 'artifact_4kq2' } },
   },
   uninstallSkill: {
     method: 'POST',
@@ -218,7 +226,8 @@ export const skillRoutes = defineRoutes({
     method: 'POST',
     path: '/api/v1/skills/:slug/versions/:versionNumber/restore',
     summary: 'Make an earlier version the newest again; nothing is deleted',
-    description: 'Adds a version with the old content. 429 EXECUTION_RUNNING: wait as retry-after says.',
+    description:
+      'Adds a version with the old content. What runs at the moment goes on with what it began with.',
     resource: 'skills',
     verb: 'restore',
     creates: true,
@@ -234,7 +243,7 @@ export const skillRoutes = defineRoutes({
         skill: Type.Object({ slug: Type.String(), contentChecksum: Type.String() }),
       }),
     },
-    errors: ['INVALID_INPUT', 'NOT_FOUND', 'EXECUTION_RUNNING'],
+    errors: ['INVALID_INPUT', 'NOT_FOUND'],
     example: {
       answers: {
         200: { success: true, restoredFrom: 1, skill: { slug: 'weekly-report', contentChecksum: '9f86d0…' } },

@@ -140,14 +140,15 @@ export const workflowRoutes = defineRoutes({
     method: 'POST',
     path: '/api/v1/workflows/install-from-artifact',
     summary: 'Install the workflow.json of an artifact',
-    description: '400 lists the issues, as validate does; 404 when the bundle has no workflow.json.',
+    description:
+      '404 when there is no such artifact, 400 when it is no workflow. 500 INTERNAL_ERROR when its workflow.json is missing (details.missing) or not valid (details.issues, as validate lists them).',
     resource: 'workflows',
     verb: 'installFromArtifact',
     creates: true,
     body: Type.Object({ artifactId: Type.String({ minLength: 1, maxLength: 100 }) }),
     responses: { 201: Workflow },
     errors: ['INVALID_INPUT', 'NOT_FOUND', 'INTERNAL_ERROR'],
-    example: { body: { artifactId: 'art_4kq2' } },
+    example: { body: { artifactId: 'artifact_4kq2' } },
   },
   installWorkflow: {
     ...writes,

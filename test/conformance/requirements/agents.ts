@@ -69,7 +69,7 @@ export const agents = [
     id: 'agents:ask:withdrawn',
     area: 'agents',
     line: 89,
-    rule: 'POST /agents/ask/:askId/withdraw by the key that asked makes the poll { status: "withdrawn" } and a decision 410 EXPIRED; again is 200; of what was answered it is 409 CONFLICT with details.status.',
+    rule: 'POST /agents/ask/:askId/withdraw by the key that asked makes the poll { status: "withdrawn" } and a decision 409 CONFLICT; again is 200; of what was answered or has expired it is 409 CONFLICT with details.status.',
     kind: 'state',
     decided: true,
   },

@@ -86,7 +86,7 @@ export const approvals = [
     id: 'approvals:workflow:closed-by-run',
     area: 'approvals',
     line: 482,
-    rule: 'A step answered by resume leaves its item granted, one of a canceled run expired (410 on a decision).',
+    rule: 'A step answered by resume leaves its item granted, one of a canceled run expired (409 CONFLICT on a decision).',
     kind: 'state',
     decided: true,
   },

@@ -78,7 +78,7 @@ export const consent = [
     id: 'consent:state:settled-conflict',
     area: 'consent',
     line: 268,
-    rule: 'Approving twice, and denying after an approval, is 409 CONFLICT with the present state in the message, and the scopes do not change.',
+    rule: 'Approving twice, denying after an approval, and either of what has expired (a consent, a permission request, a question of a canceled run) is 409 CONFLICT with the present state in details.status, and the scopes do not change; 410 is for looking a code up.',
     kind: 'error',
   },
   {

@@ -187,7 +187,7 @@ export const errors = [
     id: 'errors:internal:skill-install-failed',
     area: 'errors',
     line: 537,
-    rule: 'Skill install from an allowed but unreachable registry is 500 INTERNAL_ERROR with no stack trace, address or secret in the body, and GET /skills is as before.',
+    rule: 'Skill install from an allowed but unreachable registry, or while the blob store is away (details.reason STORAGE_UNAVAILABLE), is 500 INTERNAL_ERROR with no stack trace, address or secret in the body, and GET /skills is as before.',
     kind: 'error',
     needs: 'remote',
   },

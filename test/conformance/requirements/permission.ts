@@ -62,7 +62,7 @@ export const permission = [
     id: 'permission:request:activation-required',
     area: 'permission',
     line: 320,
-    rule: 'POST /agents/request-permission with an unactivated key is 409 and error.code is ACTIVATION_REQUIRED.',
+    rule: 'POST /agents/request-permission with an unactivated key is 409 and error.code is ACTIVATION_REQUIRED, whatever its body is.',
     kind: 'error',
   },
   {

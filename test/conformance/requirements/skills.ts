@@ -19,7 +19,7 @@ export const skills = [
     id: 'skills:record:catalog-only-fields',
     area: 'skills',
     line: 102,
-    rule: 'repository and commitHash are strings on a skill installed from the catalog and absent, as members, on one installed from an artifact.',
+    rule: 'repository and commitHash are strings on a skill installed from the catalog and absent, as members, on one installed from an artifact or from a git repository (which is in fetchedFrom).',
     kind: 'field',
   },
   {

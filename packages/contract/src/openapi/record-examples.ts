@@ -32,7 +32,7 @@ const receipt = {
   actor: {
     userId,
     apiKeyId: 12,
-    keyPrefix: 'gk_live_3fX9',
+    keyPrefix: 'guild_live_3fX9',
     oauthGrantId: null,
     agentSlug: 'nightly-bot',
   },
@@ -89,7 +89,7 @@ const skill = {
   warnings: [],
 }
 const bundle = {
-  id: 'art_4kq2',
+  id: 'artifact_4kq2',
   type: 'skill',
   slug: 'weekly-report',
   name: 'Weekly report',
@@ -162,7 +162,7 @@ export const recordExamples: Readonly<Record<string, unknown>> = {
   ...agentExamples(workspace.id, at),
   ...keyExamples(workspace, at),
   Approval: {
-    id: 'req_2f',
+    id: 'permission_2f0a',
     kind: 'permission',
     status: 'pending',
     workspace,
@@ -176,7 +176,7 @@ export const recordExamples: Readonly<Record<string, unknown>> = {
     deny_reason: null,
     times: 1,
     history: { asked: 3, allowed: 2, denied: 0 },
-    approval_url: 'https://example.com/approvals/req_2f',
+    approval_url: 'https://example.com/approvals/permission_2f0a',
     created_at: at,
     expires_at: later,
     decided_at: null,
@@ -203,7 +203,7 @@ export const recordExamples: Readonly<Record<string, unknown>> = {
     passkey: 'k3Zq0Qm1y7c2nB4vXw8dTg',
   },
   Consent: {
-    consent_id: 'con_1',
+    consent_id: 'consent_7d1c',
     link_code: 'WDJB-MJHT',
     status: 'pending',
     requested_scopes: [],

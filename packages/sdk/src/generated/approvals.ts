@@ -67,7 +67,7 @@ export interface ApproveApprovalBody {
 /**
  * Answer a step of a workflow, raise a key's spend limit, let an agent use a tool, answer its ask; all else has routes of its own.
  *
- * 404 for kinds with routes of their own, 409 when it was decided already: details say by whom (decided_by) and when. Where needsPasskey says so, who has a passkey sends device_auth.
+ * 404 also for kinds with routes of their own; 409 when it was decided or has expired: details.status says which, and by whom (decided_by) and when. Where needsPasskey says so, who has a passkey sends device_auth.
  */
 export const approveApproval: Operation<
   { params: { id: string }; body?: ApproveApprovalBody | undefined },
@@ -142,7 +142,7 @@ export class Approvals extends Resource {
   /**
    * Answer a step of a workflow, raise a key's spend limit, let an agent use a tool, answer its ask; all else has routes of its own.
    *
-   * 404 for kinds with routes of their own, 409 when it was decided already: details say by whom (decided_by) and when. Where needsPasskey says so, who has a passkey sends device_auth.
+   * 404 also for kinds with routes of their own; 409 when it was decided or has expired: details.status says which, and by whom (decided_by) and when. Where needsPasskey says so, who has a passkey sends device_auth.
    */
   approve(id: string, body?: ApproveApprovalBody, options?: CallOptions): Promise<Success> {
     return this.client.call(

@@ -71,7 +71,7 @@ export interface WithdrawAskBody {
 /**
  * Take an ask back, as when the person has answered at the terminal.
  *
- * 409 when it was answered or denied already, 410 when it has expired; again is as good as once.
+ * 409 when it was answered, denied or has expired already; again is as good as once.
  */
 export const withdrawAsk: Operation<
   { params: { askId: string }; body?: WithdrawAskBody | undefined },
@@ -107,7 +107,7 @@ export class Asks extends Resource {
   /**
    * Take an ask back, as when the person has answered at the terminal.
    *
-   * 409 when it was answered or denied already, 410 when it has expired; again is as good as once.
+   * 409 when it was answered, denied or has expired already; again is as good as once.
    */
   withdraw(askId: string, body?: WithdrawAskBody, options?: CallOptions): Promise<Success> {
     return this.client.call(

@@ -10,6 +10,7 @@ export interface CreateExecutionBody {
   skill_slug?: string | undefined
   input?: string | undefined
   source?: string | undefined
+  /** Where it was asked for, in any words */
   interface?: string | undefined
   /** A trace to go on with */
   sessionId?: string | undefined
@@ -101,6 +102,7 @@ export const getStreamToken: Operation<{ params: { executionId: string } }, GetS
 
 /** What is sent to {@link postExecutionEvents}. */
 export interface PostExecutionEventsBody {
+  /** At least one */
   events: (
     | {
         type: 'user.message'
@@ -142,6 +144,7 @@ export const postExecutionEvents: Operation<
 
 /** What is sent to {@link rerunExecution}. */
 export interface RerunExecutionBody {
+  /** What the skill is asked to do; it may be empty */
   input: string
   /** In Ds */
   maxCost?: number | undefined

@@ -1450,9 +1450,14 @@ export interface Skill {
   /** folder, or file where the bundle is SKILL.md alone */
   bundleType: string
   storagePath: string
-  /** Where it was taken from, if from outside */
+  /** Where the catalog has it from, if it came from one */
   repository?: string
   commitHash?: string
+  /** The git repository and its commit, if it was installed from one */
+  fetchedFrom?: {
+    repository: string
+    commitHash: string
+  }
   filesCount: number
   versionNumber: number
   contentChecksum: string

@@ -131,7 +131,7 @@ export interface RestoreSkillVersionAnswer {
 /**
  * Make an earlier version the newest again; nothing is deleted.
  *
- * Adds a version with the old content. 429 EXECUTION_RUNNING: wait as retry-after says.
+ * Adds a version with the old content. What runs at the moment goes on with what it began with.
  */
 export const restoreSkillVersion: Operation<
   { params: { slug: string; versionNumber: string } },
@@ -232,6 +232,7 @@ export const install: Operation<{ body: InstallBody }, InstallAnswer> = {
 
 /** What is sent to {@link runSkill}. */
 export interface RunSkillBody {
+  /** What the skill is asked to do; it may be empty */
   input: string
   attachments?: Attachment[] | undefined
   connector?: Record<string, unknown> | undefined
@@ -240,6 +241,7 @@ export interface RunSkillBody {
   /** When another execution works: refuse, or wait for its turn */
   ifBusy?: 'reject' | 'queue' | undefined
   source?: string | undefined
+  /** Where it was asked for, in any words */
   interface?: string | undefined
 }
 
@@ -346,7 +348,7 @@ export class Skills extends Resource {
   /**
    * Make an earlier version the newest again; nothing is deleted.
    *
-   * Adds a version with the old content. 429 EXECUTION_RUNNING: wait as retry-after says.
+   * Adds a version with the old content. What runs at the moment goes on with what it began with.
    */
   restore(slug: string, versionNumber: string, options?: CallOptions): Promise<RestoreSkillVersionAnswer> {
     return this.client.call(

@@ -87,7 +87,7 @@ export interface InstallWorkflowFromArtifactBody {
 /**
  * Install the workflow.json of an artifact.
  *
- * 400 lists the issues, as validate does; 404 when the bundle has no workflow.json.
+ * 404 when there is no such artifact, 400 when it is no workflow. 500 INTERNAL_ERROR when its workflow.json is missing (details.missing) or not valid (details.issues, as validate lists them).
  */
 export const installWorkflowFromArtifact: Operation<{ body: InstallWorkflowFromArtifactBody }, Workflow> = {
   name: 'installWorkflowFromArtifact',
@@ -221,7 +221,7 @@ export class Workflows extends Resource {
   /**
    * Install the workflow.json of an artifact.
    *
-   * 400 lists the issues, as validate does; 404 when the bundle has no workflow.json.
+   * 404 when there is no such artifact, 400 when it is no workflow. 500 INTERNAL_ERROR when its workflow.json is missing (details.missing) or not valid (details.issues, as validate lists them).
    */
   installFromArtifact(body: InstallWorkflowFromArtifactBody, options?: CallOptions): Promise<Workflow> {
     return this.client.call(

@@ -20,7 +20,7 @@ export async function authorize(
   access: Access,
 ): Promise<void> {
   if (!principal.activated && !route.servesUnactivated) {
-    throw new ApiError('FORBIDDEN', {
+    throw new ApiError(route.errors.includes('ACTIVATION_REQUIRED') ? 'ACTIVATION_REQUIRED' : 'FORBIDDEN', {
       message: 'This key is not activated yet: declare its scopes with POST /api/v1/agents/connect',
       details: { activation_url: '/api/v1/agents/connect' },
     })

@@ -82,7 +82,7 @@ function clampsOf(query: Route['query']): Clamps {
 function clamp(parameters: Record<string, unknown>, clamps: Clamps): Record<string, unknown> {
   for (const { name, minimum, maximum } of clamps) {
     const given = parameters[name]
-    if (typeof given === 'number') parameters[name] = Math.min(Math.max(given, minimum), maximum)
+    if (typeof given === 'number') parameters[name] = Math.min(Math.max(Math.floor(given), minimum), maximum)
   }
   return parameters
 }

@@ -274,6 +274,7 @@ export interface Tables extends AccessTables, OAuthTables, PushTables, ThreadTab
     scopes: string[]
     repository: string | null
     commit_hash: string | null
+    from_git: Generated<boolean>
     warnings: ColumnType<SkillWarning[], string, string>
     note: string | null
     created_by: string

@@ -136,11 +136,11 @@ describe('an ask', () => {
     expect(await poll(short)).toEqual({ status: 'expired' })
     expect(await poll(usual)).toEqual({ status: 'pending' })
     await shiftClock(databaseUrl, 3601)
-    expect((await decide(usual, 'approve')).status).toBe(410)
-    expect((await withdraw(usual)).status).toBe(410)
+    expect((await decide(usual, 'approve')).status).toBe(409)
+    expect((await withdraw(usual)).status).toBe(409)
     // As a transaction has it that began before the deadline and was slow.
     await shiftClock(databaseUrl, 0)
-    expect((await decide(short, 'approve')).status).toBe(410)
+    expect((await decide(short, 'approve')).status).toBe(409)
     expect(await poll(short)).toEqual({ status: 'expired' })
   })
 })
@@ -258,7 +258,7 @@ describe('withdrawing', () => {
     expect((await withdraw(id, { because: 'answered here' })).body).toEqual({ success: true })
     expect(await polled).toEqual({ status: 'withdrawn' })
     expect((await withdraw(id)).status).toBe(200)
-    expect((await decide(id, 'approve', { choice: 'yes' })).status).toBe(410)
+    expect((await decide(id, 'approve', { choice: 'yes' })).status).toBe(409)
     expect(await itemOf(id)).toMatchObject({
       status: 'expired',
       ask: { withdrawn: { because: 'answered here' } },

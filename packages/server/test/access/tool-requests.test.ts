@@ -126,12 +126,12 @@ describe('a run asks about a call', () => {
     const call = callOf(person)
     const { id: ended } = await ask(call)
     expect(await house.deps.database.transaction((tx) => dropToolRequests(tx, call.runId))).toEqual([ended])
-    expect((await decide(person.token, ended, 'approve')).status).toBe(410)
+    expect((await decide(person.token, ended, 'approve')).status).toBe(409)
     await shiftClock(databaseUrl, 24 * 3600 - 60)
     expect(await decisionOf(id)).toMatchObject({ state: 'pending' })
     await shiftClock(databaseUrl, 24 * 3600 + 1)
     expect(await decisionOf(id)).toMatchObject({ state: 'expired' })
-    expect((await decide(person.token, id, 'approve')).status).toBe(410)
+    expect((await decide(person.token, id, 'approve')).status).toBe(409)
   })
 
   test('a decision that began before the deadline does not follow the word that nobody answered', async () => {
@@ -141,7 +141,7 @@ describe('a run asks about a call', () => {
     expect(await decisionOf(id)).toMatchObject({ state: 'expired' })
     // As a transaction has it that began before the deadline and was slow.
     await shiftClock(databaseUrl, 0)
-    expect((await decide(person.token, id, 'approve')).status).toBe(410)
+    expect((await decide(person.token, id, 'approve')).status).toBe(409)
     expect(await decisionOf(id)).toMatchObject({ state: 'expired' })
   })
 

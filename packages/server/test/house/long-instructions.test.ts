@@ -27,6 +27,7 @@ beforeAll(async () => {
     scopes: [],
     repository: null,
     commit_hash: null,
+    from_git: false,
     warnings: '[]',
     note: null,
     created_by: person.userId,

@@ -330,3 +330,24 @@ test('a workspace has room for 1,000, and they are listed whole', async () => {
   expect(new Set(listed.map(({ slug }) => slug)).size).toBe(1000)
   expect((await call('GET', '/workflows/definitions')).body.count).toBe(1000)
 })
+
+test('workflows that come as artifacts without a slug are told apart by the id they declare', async () => {
+  const call = by(await house.newPerson())
+  const made = async (definition: unknown, fields: object = {}) => {
+    const files = [{ path: 'workflow.json', content: JSON.stringify(definition) }]
+    const answer = await call('POST', '/artifacts', { type: 'workflow', files, ...fields })
+    expect(answer.status, answer.text).toBe(201)
+    return answer.body as { id: string; slug: string }
+  }
+  for (const id of ['one', 'two']) {
+    const { id: artifactId, slug } = await made(define({ id }))
+    expect(slug).toBe(id)
+    expect((await call('POST', '/workflows/install-from-artifact', { artifactId })).status).toBe(201)
+  }
+  const { body } = await call('GET', '/workflows')
+  expect(body.map(({ slug }: { slug: string }) => slug).sort()).toEqual(['one', 'two'])
+  expect((await made(define({ id: 'one' }), { slug: 'mine' })).slug).toBe('mine')
+  // What declares nothing that could be a slug is named after what it is called.
+  for (const odd of [{ id: '../x' }, { id: 5 }, [], null, 'text'])
+    expect((await made(odd, { name: 'My Flow' })).slug).toBe('my-flow')
+})

@@ -76,7 +76,7 @@ test.each([
   '/api/v1/workspaces/current/members?cursor=%00',
   `/api/v1/workspaces/current/members?cursor=${Buffer.from('["1","2"]').toString('base64url')}`,
   '/api/v1/workspaces/current/members?cursor=junk',
-  '/api/v1/workspaces/current/members?limit=1.5',
+  '/api/v1/workspaces/current/members?limit=1,5',
   '/api/v1/workspaces/current/members?limit=many',
 ])('%s is 400, not 500', async (path) => {
   const answer = await house.call('GET', path, { token: person.token })

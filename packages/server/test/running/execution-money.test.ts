@@ -73,7 +73,7 @@ describe('what somebody prepared', () => {
     const { headers, keyId } = credentialOf(maker, through)
     const answer = await start(headers, id)
     if (through === 'spent key') {
-      expect([answer.status, answer.body.error], answer.text).toEqual([402, 'INSUFFICIENT_CREDITS'])
+      expect([answer.status, answer.body.error.code], answer.text).toEqual([402, 'INSUFFICIENT_CREDITS'])
       expect(await reservedFor(id)).toEqual([])
     } else {
       expect(answer.status, answer.text).toBe(allowed)

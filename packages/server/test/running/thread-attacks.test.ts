@@ -263,7 +263,7 @@ test('a run that was stopped asks nobody any more', async () => {
   expect((await as(victim, 'POST', `/threads/${threadId}/interrupt`, {})).body.success).toBe(true)
   const { body } = await as(victim, 'GET', '/approvals?status=pending')
   expect(body.items.map(({ id }: { id: string }) => id)).not.toContain(waiting.id)
-  expect((await as(victim, 'POST', `/approvals/${waiting.id}/approve`, {})).status).toBe(410)
+  expect((await as(victim, 'POST', `/approvals/${waiting.id}/approve`, {})).status).toBe(409)
 })
 
 describe('an agent is woken for its person', () => {

@@ -21,16 +21,17 @@ import { ApiError } from '#operations/errors.ts'
  */
 export type ApprovalState = 'pending' | 'granted' | 'denied' | 'expired'
 
-/** What somebody is told whose decision came too late: also who was first, and when. */
+/** What somebody is told whose decision came too late: what became of it, and who was first, and when. */
 export function refuseDecision(
   request: DecidedRow & { readonly state: ApprovalState; readonly decided_at: string | null },
   viewer: Doer,
 ): ApiError {
   const { state, decided_at } = request
-  if (state === 'expired')
-    return new ApiError('EXPIRED', { message: 'This request has expired; the agent can ask again' })
   return new ApiError('CONFLICT', {
-    message: `This request is already ${state}`,
+    message:
+      state === 'expired'
+        ? 'This request has expired; the agent can ask again'
+        : `This request is already ${state}`,
     details: { status: state, decided_at, decided_by: describeDecider(request, viewer) },
   })
 }

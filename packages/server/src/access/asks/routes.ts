@@ -62,9 +62,11 @@ export function askFeature(bus: Bus): Feature {
       }
       const { state, closed } = await waitForDecision(deps, bus, own, { signal })
       if (closed === 'withdrawn') return succeeded
-      if (state === 'expired') throw new ApiError('EXPIRED', { message: 'This ask has expired; ask again' })
       throw new ApiError('CONFLICT', {
-        message: `This ask is already ${names[state]}; poll it for what was said`,
+        message:
+          state === 'expired'
+            ? 'This ask has expired; ask again'
+            : `This ask is already ${names[state]}; poll it for what was said`,
         details: { status: names[state] },
       })
     },

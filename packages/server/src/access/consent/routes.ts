@@ -114,6 +114,9 @@ export function consentFeature(
         approvals.findByLinkCode(tx, principal, code),
       )
       if (request.key_id === null || request.expires_at === null) throw new ApiError('NOT_FOUND')
+      // Looking a code up is what 410 is for; a decision that comes too late is a conflict.
+      if (request.state === 'expired')
+        throw new ApiError('EXPIRED', { message: 'This code has expired; the agent can ask again' })
       if (request.state !== 'pending') throw refuseDecision(request, principal)
       return {
         consent_id: request.id,

@@ -1,13 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { anySkill } from '@guildhall/contract'
 import type { Access } from '#operations/access.ts'
-import { ApiError } from '#operations/errors.ts'
 import type { Principal } from '#operations/principal.ts'
 import { type Db, idleInTransactionMs, type Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
 import { contentChecksum } from './bundle.ts'
 import { claimWriting, type Quotas, requireArtifactRoom } from './quota.ts'
 import * as store from './store.ts'
+import { storageAway } from './store-away.ts'
 import { type BundleFile, unpack } from './unpack.ts'
 
 export { arrangeFiles, type Bundle, decodeBase64, toBundle } from './bundle.ts'
@@ -16,6 +16,7 @@ export { givenFiles } from './given-files.ts'
 export { isQuotaExceeded, requireArtifactRoom } from './quota.ts'
 export { readSkillFile, type SkillFile } from './skill-file.ts'
 export { claimBundle, findArtifact, listBundleFiles } from './store.ts'
+export { failingAs, storageAway } from './store-away.ts'
 export { listTouchedArtifacts } from './touched-store.ts'
 export { zipBundle } from './zip.ts'
 export { type BundleFile, unpack }
@@ -110,11 +111,6 @@ export async function readFiles(
     read.push({ path, bytes })
   }
   return read
-}
-
-/** Nothing was referred to yet, so nothing is lost: the client tries again. */
-export function storageAway(error: unknown): never {
-  throw new ApiError('SERVICE_UNAVAILABLE', { cause: error, retryAfterSeconds: 1 })
 }
 
 export function newArtifactId(): string {

@@ -27,7 +27,11 @@ export function artifactFeature(deps: Deps): Feature {
     createArtifact: async (call) => {
       const { body, upload, deps, principal } = call
       const bundle = toBundle(body.type, await givenFiles(body.files, upload))
-      const slug = body.slug ?? bundle.name ?? slugFrom(body.name)
+      const slug =
+        body.slug ??
+        bundle.name ??
+        (body.type === 'workflow' ? declaredId(bundle) : undefined) ??
+        slugFrom(body.name)
       await requireArtifactRoom(deps.database.db, deps.config, principal.workspaceId, bundle)
       // Bytes first, outside the transaction: a slow store must not hold a connection.
       const stored = await storeForWorkspace(deps, principal.workspaceId, bundle)
@@ -109,6 +113,21 @@ export function artifactFeature(deps: Deps): Feature {
   return {
     routes,
     sweeps: [{ table: 'blobs', run: () => sweepBlobs(deps) }],
+  }
+}
+
+const definitionBytes = 1024 * 1024
+
+/** Of a workflow, as far as it can be read: two that say no slug are two, and installing one leaves the other alone. */
+function declaredId({ files }: ReturnType<typeof toBundle>): string | undefined {
+  const main = files.find(({ path }) => path === 'workflow.json')
+  // Nothing larger is ever installed, and reading it would hold up everybody.
+  if (!main || main.bytes.length > definitionBytes) return undefined
+  try {
+    const { id } = JSON.parse(main.bytes.toString())
+    return typeof id === 'string' && isSlug(id) ? id : undefined
+  } catch {
+    return undefined
   }
 }
 

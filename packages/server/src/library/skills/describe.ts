@@ -19,6 +19,12 @@ function describeBundle({ bundle_checksum, files_count }: { bundle_checksum: str
   }
 }
 
+/** `repository` and `commitHash` are for what came from a catalog. */
+function describeOrigin({ repository, commit_hash: commitHash, from_git }: store.LiveSkill) {
+  if (repository === null || commitHash === null) return {}
+  return from_git ? { fetchedFrom: { repository, commitHash } } : { repository, commitHash }
+}
+
 export function describeSkill(row: store.LiveSkill) {
   return {
     name: row.name,
@@ -27,8 +33,7 @@ export function describeSkill(row: store.LiveSkill) {
     category: row.category,
     prompt: row.prompt,
     ...describeBundle(row),
-    ...(row.repository === null ? {} : { repository: row.repository }),
-    ...(row.commit_hash === null ? {} : { commitHash: row.commit_hash }),
+    ...describeOrigin(row),
     filesCount: row.files_count,
     versionNumber: row.version_number,
     warnings: row.warnings,

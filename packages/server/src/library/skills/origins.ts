@@ -3,6 +3,7 @@ import { type BodyOf, bundleLimits, type skillRoutes } from '@guildhall/contract
 import {
   type Bundle,
   bundlePath,
+  failingAs,
   findArtifact,
   readBundle,
   readSkillFile,
@@ -19,7 +20,7 @@ import { ApiError } from '#operations/errors.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Deps } from '#platform/deps.ts'
 import { TooLargeError } from '#platform/storage.ts'
-import { agentTools, contentOf, contentOfRow, type SkillContent } from './skills.ts'
+import { agentTools, contentOf, contentOfRow, type SkillContent, type SkillOrigin } from './skills.ts'
 
 /** What is to be installed, with its bytes in the store. */
 export interface Origin {
@@ -85,7 +86,7 @@ export async function fromBundle(
   deps: Deps,
   workspaceId: string,
   bundle: Bundle,
-  origin: { repository: string; commitHash: string } | undefined,
+  origin: SkillOrigin | undefined,
 ): Promise<Origin> {
   await requireArtifactRoom(deps.database.db, deps.config, workspaceId, bundle)
   const stored = await storeForWorkspace(deps, workspaceId, bundle)
@@ -107,9 +108,10 @@ export async function fetchSource(
     const input = { url, ...(ref ? { ref } : {}), ...(path ? { path } : {}), ...(kind ? { kind } : {}) }
     const fetching = { outbound: deps.outbound, userId: principal.userId }
     const { files, repository, commitHash } = await fetchGit(fetching, input, signal)
-    return { files, origin: { repository, commitHash } }
+    return { files, origin: { repository, commitHash, fromGit: true } as const }
   }
-  return { files: await readImport(deps, principal.workspaceId, source), origin: undefined }
+  const files = await failingAs('INTERNAL_ERROR', readImport(deps, principal.workspaceId, source))
+  return { files, origin: undefined }
 }
 
 const archiveBytes = bundleLimits.bytes + 1_000_000

@@ -2,6 +2,7 @@ import { type AnswerOf, skillRoutes, succeeded } from '@guildhall/contract'
 import { recordActivity } from '#accounts/activity/activity.ts'
 import {
   type BundleFile,
+  failingAs,
   givenFiles,
   requireNameable,
   toBundle,
@@ -93,7 +94,7 @@ export function skillFeature({ database }: Deps, { bus, installWorkflow }: Skill
       // From another registry, or from a store that may be as slow; what the catalog offers is in the database.
       const isFetched = body.registry !== undefined || body.artifactId !== undefined
       const answer = isFetched
-        ? await whileFetching(db, principal.workspaceId, params.slug, bring)
+        ? await failingAs('INTERNAL_ERROR', whileFetching(db, principal.workspaceId, params.slug, bring))
         : await bring()
       announce(principal.workspaceId, params.slug)
       return answer
@@ -103,6 +104,7 @@ export function skillFeature({ database }: Deps, { bus, installWorkflow }: Skill
       const { workspaceId } = principal
       await deps.database.transaction(async (tx) => {
         await access.spend(tx)
+        await requireSkill(tx, workspaceId, params.slug)
         await requireFreeSlot(tx, workspaceId)
         if (!(await store.claimUninstall(tx, workspaceId, params.slug))) throw new ApiError('NOT_FOUND')
         const entry = { type: 'skill.uninstalled' as const, workspaceId, details: { slug: params.slug } }
@@ -128,13 +130,12 @@ export function skillFeature({ database }: Deps, { bus, installWorkflow }: Skill
       const { slug } = params
       const number = versionNumber(params.versionNumber)
       const answer = await createOnce(call, async (tx) => {
-        await requireFreeSlot(tx, workspaceId)
         // Held from here on, so that an uninstall cannot come between the look and the new version.
         await store.lockSkill(tx, workspaceId, slug)
         const row = await store.findVersion(tx, workspaceId, slug, number ?? 0)
         if (!row) throw await whyNot(tx, workspaceId, slug, number)
-        const note = `Restored from version ${row.version_number}`
-        await writeVersion(tx, deps.config, principal, slug, contentOfRow(row), { note })
+        const restored = { from: row.version_number }
+        await writeVersion(tx, deps.config, principal, slug, contentOfRow(row), { restored })
         const skill = { slug, contentChecksum: row.bundle_checksum }
         return {
           resourceId: slug,
@@ -176,7 +177,8 @@ export function skillFeature({ database }: Deps, { bus, installWorkflow }: Skill
           : await whileFetching(deps.database.db, principal.workspaceId, body.slug, fetch)
       if ((body.kind ?? kindOf(files)) === 'workflow') return installWorkflow(call, files)
       const bundle = toBundle('skill', files)
-      const { content, stored } = await fromBundle(deps, principal.workspaceId, bundle, origin)
+      const storing = fromBundle(deps, principal.workspaceId, bundle, origin)
+      const { content, stored } = await failingAs('INTERNAL_ERROR', storing)
       const slug = body.slug ?? content.name
       const answer = await createOnce(call, async (tx) => {
         const wanted = withOverrides(content, body)

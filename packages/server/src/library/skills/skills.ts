@@ -64,7 +64,15 @@ export interface SkillContent {
   scopes: string[]
   repository: string | null
   commitHash: string | null
+  fromGit: boolean
   warnings: SkillWarning[]
+}
+
+/** A catalog, here or in another house, or a git repository that a person named. */
+export interface SkillOrigin {
+  readonly repository: string
+  readonly commitHash: string
+  readonly fromGit?: true
 }
 
 /** The tools an agent has while it runs a skill. */
@@ -74,7 +82,7 @@ export const agentTools = ['bash', 'read_file', 'write_file', 'list_files'] as c
 export function contentOf(
   bundle: Bundle,
   stored: Pick<StoredBundle, 'checksum'>,
-  origin: { repository: string; commitHash: string } | undefined,
+  origin: SkillOrigin | undefined,
 ): SkillContent {
   const main = bundle.files.find(({ path }) => path === 'SKILL.md')
   if (!main) throw new ApiError('INVALID_INPUT', { message: 'A skill needs SKILL.md' })
@@ -90,6 +98,7 @@ export function contentOf(
     scopes: head.scopes,
     repository: origin?.repository ?? null,
     commitHash: origin?.commitHash ?? null,
+    fromGit: origin?.fromGit ?? false,
     warnings: lintSkill(bundle.files, head, agentTools),
   }
 }
@@ -106,7 +115,8 @@ type ContentRow = Pick<
   | 'repository'
   | 'commit_hash'
   | 'warnings'
->
+> &
+  Partial<Pick<store.VersionRow, 'from_git'>>
 
 /** The same of a version that was written before, or of what the catalog offers. */
 export function contentOfRow(row: ContentRow): SkillContent {
@@ -120,6 +130,7 @@ export function contentOfRow(row: ContentRow): SkillContent {
     scopes: row.scopes,
     repository: row.repository,
     commitHash: row.commit_hash,
+    fromGit: row.from_git ?? false,
     warnings: row.warnings,
   }
 }
@@ -134,13 +145,14 @@ export async function writeVersion(
   principal: Actor,
   slug: string,
   content: SkillContent,
-  { stored, note = null }: { stored?: StoredBundle | undefined; note?: string | null },
+  { stored, restored }: { stored?: StoredBundle | undefined; restored?: { readonly from: number } },
 ) {
   const { workspaceId, userId } = principal
   if (!isSlug(slug)) {
     throw new ApiError('INVALID_INPUT', { message: 'slug: 1 to 64 lower-case letters, digits and hyphens' })
   }
-  await requireFreeSlot(tx, workspaceId)
+  // What works keeps the content it began with, and to go back is not to be kept waiting for it.
+  if (!restored) await requireFreeSlot(tx, workspaceId)
   // The skill before the bundle, as a restore does it: the other way round the two could wait for each other.
   await store.lockSkill(tx, workspaceId, slug)
   if (stored) await keepBundle(tx, stored)
@@ -159,8 +171,9 @@ export async function writeVersion(
     scopes: content.scopes,
     repository: content.repository,
     commit_hash: content.commitHash,
+    from_git: content.fromGit,
     warnings: JSON.stringify(content.warnings),
-    note,
+    note: restored ? `Restored from version ${restored.from}` : null,
     created_by: userId,
   })
   // What is in the catalog is kept anyway, and a version that is restored has been counted.

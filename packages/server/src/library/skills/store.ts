@@ -12,6 +12,7 @@ export interface NewVersion {
   scopes: string[]
   repository: string | null
   commit_hash: string | null
+  from_git: boolean
   warnings: string
   note: string | null
   created_by: string
@@ -28,6 +29,7 @@ const contentColumns = [
   'scopes',
   'repository',
   'commit_hash',
+  'from_git',
   'warnings',
 ] as const
 

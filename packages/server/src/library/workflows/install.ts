@@ -8,7 +8,7 @@ import {
 import { recordActivity } from '#accounts/activity/activity.ts'
 import { lockContents } from '#accounts/workspaces/workspaces.ts'
 import {
-  isQuotaExceeded,
+  failingAs,
   keepBundle,
   type StoredBundle,
   storeForWorkspace,
@@ -66,7 +66,7 @@ export async function install<R extends Route>(
   // Bytes first, outside the transaction: a slow store must not hold a connection.
   const file = { path: 'workflow.json', bytes: Buffer.from(input.text) }
   const bundle = toBundle('workflow', [file])
-  const stored = await storeForWorkspace(deps, workspaceId, bundle).catch(writeFailed)
+  const stored = await failingAs('INTERNAL_ERROR', storeForWorkspace(deps, workspaceId, bundle))
   const answer = await createOnce(call, async (tx) => {
     const row = await writeWorkflow(tx, principal, stored, {
       slug,
@@ -92,13 +92,6 @@ export function definitionText(body: Readonly<Record<string, unknown>>): string 
   if (!isDefinition && typeof body['content'] === 'string') return body['content']
   const given = !isDefinition && Object.hasOwn(body, 'definition') ? body['definition'] : body
   return JSON.stringify(given)
-}
-
-/** The definition was good, so this is our failure and not a reason to look at it again. */
-function writeFailed(error: unknown): never {
-  if (error instanceof ApiError && !isQuotaExceeded(error))
-    throw new ApiError('INTERNAL_ERROR', { cause: error.cause ?? error })
-  throw error
 }
 
 export function doesNotCompile(report: IssueReport): ApiError {

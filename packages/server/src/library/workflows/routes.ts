@@ -9,6 +9,7 @@ import { recordActivity } from '#accounts/activity/activity.ts'
 import { listAgentSlugs } from '#library/agents/agents.ts'
 import {
   type BundleFile,
+  failingAs,
   findArtifact,
   listBundleFiles,
   readFiles,
@@ -75,7 +76,8 @@ export function workflowFeature(parts: LibraryParts): Feature {
     installWorkflowFromArtifact: async (call) => {
       const { principal, body, deps } = call
       await requireNameable(call, body.artifactId)
-      const { slug, text } = await readArtifact(deps, principal.workspaceId, body.artifactId)
+      const reading = readArtifact(deps, principal.workspaceId, body.artifactId)
+      const { slug, text } = await failingAs('INTERNAL_ERROR', reading)
       return install(parts, call, { text, slug, refuse: brokenArtifact }, describeWorkflow)
     },
 

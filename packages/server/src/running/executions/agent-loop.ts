@@ -152,7 +152,8 @@ function firstMessage({ input, attachments, carried }: AgentRun): string {
     )
   }
   parts.push(list('Attached, in /workspace:', attachments))
-  return parts.filter((part) => part !== '').join('\n\n')
+  // No provider takes a message without words.
+  return parts.filter((part) => part.trim() !== '').join('\n\n') || 'Do what the instructions say.'
 }
 
 function list(title: string, names: readonly string[]): string {

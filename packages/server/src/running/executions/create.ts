@@ -53,7 +53,7 @@ export async function prepareExecution(
       apiKeyId,
       agentSlug,
       executionId,
-      title: `${skill.name}: ${given.input}`,
+      title: given.input === '' ? skill.name : `${skill.name}: ${given.input}`,
       parentTraceId: (given.parent ?? given.remixed)?.trace_id ?? null,
       traceKey: given.step ? traceKeyOfRun(given.step.runId) : parentTrace?.trace_key,
     }))

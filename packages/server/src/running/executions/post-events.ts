@@ -72,8 +72,9 @@ export async function postMessages(
   { principal, options, spend, keep }: Poster,
 ): Promise<StoredEvent[]> {
   const said = messages.flatMap(({ content }) => content.map(({ text }) => text)).join('\n')
+  // What is said now; what it was made with was measured then, and what was taken does not keep it from starting.
+  requireSmallInput(said)
   const text = joinInput(row.input_text, said)
-  requireSmallInput(text)
   const contents = messages.map(({ content }) => content)
   const change = async (tx: Tx): Promise<Changed> => {
     const held = await store.lockExecution(tx, row.id)

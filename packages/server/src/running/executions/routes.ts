@@ -1,4 +1,5 @@
 import { type BodyOf, executionRoutes, executionStreamRoutes, type Route, toDs } from '@guildhall/contract'
+import { failingAs } from '#library/artifacts/artifacts.ts'
 import { findSkill, isSkillBeingWritten } from '#library/skills/skills.ts'
 import { requireOfApp } from '#operations/authorize.ts'
 import { agentSlugOf, type BoundRoute, bindRoutes, type Call } from '#operations/bind.ts'
@@ -49,7 +50,7 @@ export function executionFeature(parts: ExecutionParts, streams?: Streams): Feat
         throw new ApiError('EXECUTION_RUNNING', { status: 409, message, retryAfterSeconds: 1 })
       }
       const skill = await requireSkill(call, params.slug)
-      const attachments = await storeAttachments(call, body.attachments)
+      const attachments = await failingAs('EXECUTION_FAILED', storeAttachments(call, body.attachments))
       const made: { changed?: Changed } = {}
       const start = async (tx: Tx) => {
         const row = await prepareExecution(tx, deps.config, principal, skill, {
@@ -162,6 +163,10 @@ export function executionFeature(parts: ExecutionParts, streams?: Streams): Feat
 
     postExecutionEvents: async (call) => {
       const { principal, body, params } = call
+      if (body.events.length === 0) {
+        await requireStoppable(call, params.executionId)
+        throw new ApiError('INVALID_INPUT', { message: 'events: at least one', details: { field: 'events' } })
+      }
       const post = readPost(body)
       const spend = async (tx: Tx) => {
         await call.access.spend(tx)
@@ -191,7 +196,8 @@ export function executionFeature(parts: ExecutionParts, streams?: Streams): Feat
       requireSmallInput(body.input)
       const agentSlug = agentSlugOf(call)
       const skill = await requireSkill(call, parent.skill_slug)
-      const attachments = body.attachments && ((await storeAttachments(call, body.attachments)) ?? null)
+      const storing = failingAs('EXECUTION_FAILED', storeAttachments(call, body.attachments))
+      const attachments = (await storing) ?? (body.attachments && null)
       const made: { changed?: Changed } = {}
       const start = async (tx: Tx) => {
         const row = await prepareExecution(tx, deps.config, principal, skill, {
