@@ -96,6 +96,38 @@ describe('who does not go on sending is told so, and the connection is closed', 
   })
 })
 
+const long = 'x'.repeat(250_000)
+
+test.each([
+  ['is of no type that is read', '/agents', 'text/plain', long],
+  ['is a form where none is read', '/agents', 'multipart/form-data', long],
+  ['is a form that is none', '/artifacts', 'multipart/form-data', long],
+  ['is a form of no parts', '/artifacts', 'multipart/form-data; boundary=x', long],
+  ['has too many values', '/agents', 'application/json', `[${'1,'.repeat(100_000)}1]`],
+  ['is for nobody', '/nothing', 'application/json', long],
+])('whose body %s is served on over the same connection', async (_what, path, type, body) => {
+  // Whether the rest of it is there before the refusal is written, chance decides.
+  const connections = Array.from({ length: 8 }, () => dial(house.url))
+  await Promise.all(
+    connections.map(async ({ socket, said }) => {
+      socket.write(head(path, `content-type: ${type}`, `content-length: ${body.length}`) + body)
+      await until(() => said() !== '', waitMs)
+      socket.write('GET /api/v1/meta HTTP/1.1\r\nhost: a\r\n\r\n')
+      await until(() => /^HTTP\/1\.1 4[\s\S]*HTTP\/1\.1 200 /.test(said()), waitMs)
+      socket.destroy()
+    }),
+  )
+})
+
+test.each([
+  ['is no JSON', long],
+  ['is too long', JSON.stringify(long.repeat(10))],
+])('whose body %s is told that nothing more is taken over this connection', async (_what, body) => {
+  const { socket, closed } = dial(house.url)
+  socket.write(head('/agents', 'content-type: application/json', `content-length: ${body.length}`) + body)
+  expect((await closed).toLowerCase()).toMatch(/^http\/1\.1 400 [\s\S]*connection: close/)
+})
+
 test('who keeps sending has the time that it takes', async () => {
   const { socket, said } = dial(house.url)
   const content = 'x'.repeat(mebibyte)

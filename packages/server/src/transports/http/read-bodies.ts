@@ -61,9 +61,12 @@ function valuesReadOf({ routeOptions: { config } }: FastifyRequest): number {
   return weightOf(config.operation?.route ?? config.raw?.entry ?? { audience: 'public' }).values
 }
 
-/** Nothing is nothing, whatever type it is said to be of. What is there is refused at its first byte. */
+/**
+ * Nothing is nothing, whatever type it is said to be of. What is there is refused at its first byte, and the rest let come:
+ * what comes to a body that was destroyed is kept by nobody, its connection stands still, and so does what is sent next.
+ */
 async function refuseUnlessEmpty(_request: FastifyRequest, payload: IncomingMessage): Promise<undefined> {
-  for await (const chunk of payload) {
+  for await (const chunk of payload.iterator({ destroyOnReturn: false })) {
     if (chunk.length > 0) throw new ApiError('INVALID_INPUT', { message: sendJson })
   }
 }
