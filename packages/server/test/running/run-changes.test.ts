@@ -183,12 +183,13 @@ describe('the stream of a run', () => {
       since: stream.frames[1]?.id,
       removed: [],
     })
+    // That one ends here, at whatever time the other process hears of it.
+    await other.reading
     // What the step before gave is not told again.
     expect(Object.keys(stream.frames[2]?.data.changed.context)).toEqual(['ask'])
     await goOn(runId)
     await write(runId, { ask: done('Ada') }, 'success')
     await stream.reading
-    await other.reading
     const whole = await house.call('GET', `/api/v1/workflows/runs/${runId}`, { token: person.token })
     expect(follow(stream.frames)).toEqual(whole.body.run.snapshot)
     expect(other.frames.at(-1)?.data.status).toBe('suspended')

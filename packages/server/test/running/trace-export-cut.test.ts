@@ -40,6 +40,10 @@ async function exportAround(id: string, key: string, happens: () => Promise<unkn
     const url = `${house.url}/api/v1/traces/${id}/export?format=jsonl`
     get(url, { agent: false, headers: { 'x-api-key': key } }, resolve).on('error', reject)
   })
+  // From the beginning: it may be cut before it is read on.
+  const ended = new Promise<'whole' | 'cut'>((resolve) => {
+    response.on('error', () => {}).on('close', () => resolve(response.complete ? 'whole' : 'cut'))
+  })
   let text = ''
   let lines = 0
   response.on('data', (chunk: Buffer) => {
@@ -55,11 +59,6 @@ async function exportAround(id: string, key: string, happens: () => Promise<unkn
   await happens()
   // More than who was admitted is believed for.
   await delay(1000)
-  const ended = new Promise<'whole' | 'cut'>((resolve) => {
-    response.on('end', () => resolve('whole'))
-    response.on('error', () => resolve('cut'))
-    response.on('aborted', () => resolve('cut'))
-  })
   response.resume()
   return { ended: await ended, lines, text }
 }
