@@ -1,6 +1,7 @@
 import { ApiError } from '#operations/errors.ts'
 import type { KeptTurn } from './kept-turn.ts'
 import { readTurns, type TraceReading } from './read.ts'
+import { findReach } from './store.ts'
 
 const leastPage = 50
 const mostPage = 1000
@@ -38,7 +39,10 @@ export async function* turnPages(
     if (isMore) coming = readTurns(reading, trace, { afterSeq: after, limit })
     coming.catch(() => {})
     if (items.length > 0) yield items
-    if (!isMore) return
+    if (isMore) continue
+    // It may have gone between two statements of a page, which then looks like the last one.
+    if (!(await findReach(reading.database.db, trace.workspaceId, trace.id))) throw new ApiError('NOT_FOUND')
+    return
   }
 }
 
