@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { constants, createWriteStream } from 'node:fs'
-import { copyFile, lstat, mkdir, readdir, readFile, realpath, rename, rm } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { copyFile, lstat, mkdir, open, readdir, readFile, realpath, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -37,11 +37,13 @@ export async function saveFile(folder: string, file: Downloadable, replaces = tr
   if ((await lstat(path).catch(() => undefined))?.isSymbolicLink()) throw refusedName(file.name)
   const { body } = await file.download()
   const part = join(dirname(path), `.guild-${randomUUID()}.part`)
+  // Opened before anything can break off: a stream that opens its file itself may make it when it was taken away already.
+  const opened = await open(part, 'wx')
   try {
     await pipeline(
       body ? Readable.fromWeb(body as import('node:stream/web').ReadableStream) : Readable.from([]),
       (chunks: AsyncIterable<Uint8Array>) => wholeOnly(chunks, file),
-      createWriteStream(part, { flags: 'wx' }),
+      opened.createWriteStream(),
     )
     await (replaces ? rename(part, path) : copyFile(part, path, constants.COPYFILE_EXCL))
   } finally {
