@@ -16,7 +16,8 @@ import { sayReady } from './program.ts'
 /** A process that only streams: the real edge, admission, log and credentials, and no other route. */
 const config = readConfig(process.env)
 const deps = await openDeps(config, createLogger(config.logLevel), new AbortController().signal)
-const sockets = new Sockets(deps, new Bus(deps), {
+const bus = new Bus(deps)
+const sockets = new Sockets(deps, bus, {
   key: async () => [],
   oauth: async () => [],
   session: (asked) => findLiveSessions(deps.database, asked),
@@ -29,6 +30,7 @@ const server = createServer({
   grants: {} as never,
   operations: toOperations(
     executionStreamHandlers(new ExecutionStreams(deps, new Streams({ ...deps, sockets }))),
+    bus,
   ),
 })
 await deps.redis.settle()

@@ -132,7 +132,9 @@ describe('the event socket', () => {
     must(await approveConsent(person, consent.consent_id, ['profile:read']), 200)
     const asked = await mustRequest(key, 'billing:read')
     must(await denyRequest(person, asked.request_id), 200)
-    await expect.poll(() => said.length, { timeout: patienceFor(3000), interval: 20 }).toBe(4)
+    const ofApprovals = () =>
+      said.map((text) => JSON.parse(String(text))).filter(({ type }) => type !== 'cache-invalidate')
+    await expect.poll(() => ofApprovals().length, { timeout: patienceFor(3000), interval: 20 }).toBe(4)
     socket.close()
     expect(said.every((text) => typeof text === 'string')).toBe(true)
     const event = (type: string, approvalId: string, more: object) => ({
@@ -144,13 +146,13 @@ describe('the event socket', () => {
       ...more,
     })
     const [forConsent, forRequest] = [{ kind: 'consent' }, { kind: 'permission' }]
-    expect(said.map((text) => JSON.parse(String(text)))).toEqual([
+    expect(ofApprovals()).toEqual([
       event('approval-requested', consent.consent_id, forConsent),
       event('approval-resolved', consent.consent_id, { ...forConsent, status: 'granted' }),
       event('approval-requested', asked.request_id, forRequest),
       event('approval-resolved', asked.request_id, { ...forRequest, status: 'denied' }),
     ])
-    expect(new Set(said.map((text) => JSON.parse(String(text)).id)).size).toBe(4)
+    expect(new Set(said.map((text) => JSON.parse(String(text)).id)).size).toBe(said.length)
   })
 
   test('hears that the library changed', async () => {
@@ -164,14 +166,56 @@ describe('the event socket', () => {
         at: expect.stringMatching(isoPattern),
         keys: expect.arrayContaining(['skills']),
       }
+      const ofSkills = () => heard.filter(({ keys }) => keys?.includes('skills'))
       await installText(person, 'tidy')
-      await expect.poll(() => heard, { timeout: patienceFor(2000), interval: 20 }).toMatchObject([event])
+      await expect.poll(ofSkills, { timeout: patienceFor(2000), interval: 20 }).toMatchObject([event])
       must(await person.post('/skills/tidy/versions/1/restore'), 200)
       must(await person.post('/skills/tidy/uninstall'), 200)
       await expect
-        .poll(() => heard, { timeout: patienceFor(2000), interval: 20 })
+        .poll(ofSkills, { timeout: patienceFor(2000), interval: 20 })
         .toMatchObject([event, event, event])
     })
+  })
+
+  test('hears of all else that a person sees, and a stranger of none of it', async () => {
+    verifies('control-plane:event:cache-invalidate')
+    const [owner, invited, stranger] = [await newPerson(), await newPerson(), await newPerson()]
+    const team = inWorkspace((await newWorkspace(owner)).id)
+    const [inTeam, ofInvited, ofStranger] = [
+      await openSocket(await subscribeUrl(owner, team)),
+      await openSocket(await subscribeUrl(invited)),
+      await openSocket(await subscribeUrl(stranger)),
+    ]
+    const hearsOf = (kind: string, { heard }: HeardSocket) =>
+      expect
+        .poll(() => heard.filter(({ type }) => type === 'cache-invalidate').flatMap(({ keys }) => keys), {
+          timeout: patienceFor(2000),
+          interval: 20,
+        })
+        .toContain(kind)
+    const files = [{ path: 'a.txt', content: 'a' }]
+    must(await owner.post('/artifacts', { type: 'file', files }, team), 201)
+    await hearsOf('artifacts', inTeam)
+    const key = await newKey(owner, { access: 'declared' }, team)
+    await hearsOf('keys', inTeam)
+    await mustConnect(key)
+    await hearsOf('approvals', inTeam)
+    const asked = { email: invited.email, role: 'member' }
+    const { id } = must(await owner.post<{ id: string }>('/workspaces/current/members', asked, team), 202)
+    await hearsOf('members', inTeam)
+    await hearsOf('invitations', ofInvited)
+    inTeam.heard.length = 0
+    must(await invited.post(`/invitations/${id}/accept`), 200)
+    await hearsOf('members', inTeam)
+    await hearsOf('workspaces', ofInvited)
+    expect(inTeam.heard.map(({ workspaceId }) => `x-workspace-id ${workspaceId}`)).toEqual(
+      inTeam.heard.map(() => `x-workspace-id ${team.headers?.['x-workspace-id']}`),
+    )
+    await makeEvent(stranger)
+    await expect.poll(() => ofStranger.heard.length, { timeout: patienceFor(2000) }).toBeGreaterThan(0)
+    const elsewhere = ofStranger.heard.filter(({ workspaceId }) => workspaceId !== stranger.workspaceId)
+    expect(elsewhere).toEqual([])
+    for (const { socket } of [inTeam, ofInvited, ofStranger]) socket.close()
   })
 
   test('hears what its credential may hear, whatever its address says besides', async () => {
@@ -200,7 +244,7 @@ describe('the event socket', () => {
     const there = await makeEvent(person, team)
     const here = await makeEvent(person)
     for (const opened of [ofSession, ofKey]) await hears(opened, here)
-    const ids = ({ heard }: HeardSocket) => heard.map((event) => event.approvalId)
+    const ids = ({ heard }: HeardSocket) => heard.flatMap((event) => event.approvalId ?? [])
     expect(ids(ofSession)).toEqual([there, here])
     expect(ids(ofKey)).toEqual([here])
     for (const { socket } of [ofSession, ofKey]) socket.close()

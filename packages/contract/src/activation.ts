@@ -17,6 +17,7 @@ export const activationRoutes = defineRoutes({
     verb: 'start',
     tag: 'activation',
     audience: 'public',
+    changes: [],
     limits: ['rest', 'activate'],
     optionalBody: true,
     body: Type.Object({
@@ -63,6 +64,7 @@ export const activationRoutes = defineRoutes({
     verb: 'poll',
     tag: 'activation',
     audience: 'public',
+    changes: [],
     limits: ['poll'],
     body: Type.Object({ device_code: Type.String(), ...Wait.properties }),
     responses: {
@@ -90,6 +92,7 @@ export const activationRoutes = defineRoutes({
     creates: true,
     tag: 'activation',
     audience: 'session',
+    changes: ['approvals', 'keys'],
     limits: ['rest'],
     body: Type.Object({
       code: UserCode,
@@ -173,6 +176,7 @@ export const activationRoutes = defineRoutes({
     creates: true,
     tag: 'activation',
     audience: 'session',
+    changes: ['approvals'],
     limits: ['rest'],
     body: Type.Object({ code: UserCode }),
     responses: { 200: Success },

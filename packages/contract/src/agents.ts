@@ -96,6 +96,7 @@ export const agentRoutes = defineRoutes({
     errors: [],
   },
   createAgent: {
+    changes: ['agents'],
     ...shared,
     method: 'POST',
     path: '/api/v1/agents',
@@ -129,6 +130,7 @@ export const agentRoutes = defineRoutes({
     errors: ['NOT_FOUND'],
   },
   updateAgent: {
+    changes: ['agents'],
     ...shared,
     method: 'PATCH',
     path: '/api/v1/agents/:agentId',
@@ -159,6 +161,7 @@ export const agentRoutes = defineRoutes({
     errors: ['NOT_FOUND'],
   },
   restoreAgentVersion: {
+    changes: ['agents'],
     ...shared,
     method: 'POST',
     path: '/api/v1/agents/:agentId/versions/:versionNumber/restore',
@@ -173,6 +176,7 @@ export const agentRoutes = defineRoutes({
     errors: ['INVALID_INPUT', 'NOT_FOUND'],
   },
   deleteAgent: {
+    changes: ['agents'],
     ...shared,
     method: 'DELETE',
     path: '/api/v1/agents/:agentId',

@@ -99,6 +99,7 @@ export const consentRoutes = defineRoutes({
     creates: true,
     tag: 'agents',
     audience: 'key',
+    changes: ['approvals'],
     servesUnactivated: true,
     limits: ['rest'],
     optionalBody: true,
@@ -163,6 +164,7 @@ export const consentRoutes = defineRoutes({
     verb: 'find',
     tag: 'agents',
     audience: 'session',
+    changes: [],
     limits: ['rest'],
     body: Type.Object({ code: UserCode }),
     responses: {
@@ -182,6 +184,7 @@ export const consentRoutes = defineRoutes({
     creates: true,
     tag: 'agents',
     audience: 'session',
+    changes: ['approvals', 'keys'],
     limits: ['rest'],
     params: Type.Object({ consentId: Type.String() }),
     body: Type.Object({
@@ -206,6 +209,7 @@ export const consentRoutes = defineRoutes({
     creates: true,
     tag: 'agents',
     audience: 'session',
+    changes: ['approvals'],
     limits: ['rest'],
     params: Type.Object({ consentId: Type.String() }),
     optionalBody: true,
@@ -225,6 +229,7 @@ export const consentRoutes = defineRoutes({
     creates: true,
     tag: 'agents',
     audience: 'key',
+    changes: ['approvals'],
     limits: ['rest'],
     weight: openArguments,
     body: Type.Object({
@@ -297,6 +302,7 @@ export const consentRoutes = defineRoutes({
     creates: true,
     tag: 'agents',
     audience: 'session',
+    changes: ['approvals', 'keys'],
     limits: ['rest'],
     params: Type.Object({ requestId: Type.String() }),
     optionalBody: true,
@@ -324,6 +330,7 @@ export const consentRoutes = defineRoutes({
     creates: true,
     tag: 'agents',
     audience: 'session',
+    changes: ['approvals'],
     limits: ['rest'],
     params: Type.Object({ requestId: Type.String() }),
     optionalBody: true,
@@ -341,6 +348,7 @@ export const consentRoutes = defineRoutes({
     verb: 'remove',
     tag: 'agents',
     audience: 'session',
+    changes: ['keys'],
     limits: ['rest'],
     params: Type.Object({ keyId: Type.String(), scope: Type.String() }),
     responses: {

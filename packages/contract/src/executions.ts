@@ -62,6 +62,7 @@ const ofItsSkill = { scopesBeyondOwn: [anySkill], scopesFrom: ['tool:execute:{sk
 
 export const executionRoutes = defineRoutes({
   runSkill: {
+    changes: ['executions', 'traces'],
     method: 'POST',
     path: '/api/v1/skills/:slug/run',
     summary: 'Start a skill at once; watch it through its stream',
@@ -118,6 +119,7 @@ export const executionRoutes = defineRoutes({
     },
   },
   createExecution: {
+    changes: ['executions', 'traces'],
     method: 'POST',
     path: '/api/v1/executions',
     summary: 'Prepare an execution; nothing runs until a user.message is posted to it',
@@ -220,6 +222,7 @@ export const executionRoutes = defineRoutes({
     },
   },
   postExecutionEvents: {
+    changes: ['executions', 'traces'],
     method: 'POST',
     path: '/api/v1/executions/:executionId/events',
     summary:
@@ -281,6 +284,7 @@ export const executionRoutes = defineRoutes({
     },
   },
   rerunExecution: {
+    changes: ['executions', 'traces'],
     method: 'POST',
     path: '/api/v1/executions/:executionId/rerun',
     summary: 'Run the same skill again with another input, linked to this execution',
@@ -332,6 +336,7 @@ export const executionRoutes = defineRoutes({
     },
   },
   cancelExecution: {
+    changes: ['executions', 'traces'],
     method: 'POST',
     path: '/api/v1/executions/:executionId/cancel',
     summary: 'End an execution and every process of it',

@@ -41,6 +41,7 @@ const shared = { tag: 'workspaces', audience: 'session', limits: ['rest'] } as c
 
 export const invitationRoutes = defineRoutes({
   inviteMember: {
+    changes: ['members'],
     ...shared,
     method: 'POST',
     path: '/api/v1/workspaces/current/members',
@@ -70,6 +71,7 @@ export const invitationRoutes = defineRoutes({
     errors: [],
   },
   withdrawInvitation: {
+    changes: ['members'],
     ...shared,
     method: 'DELETE',
     path: '/api/v1/workspaces/current/invitations/:id',
@@ -100,6 +102,7 @@ export const invitationRoutes = defineRoutes({
     errors: [],
   },
   acceptInvitation: {
+    changes: ['invitations', 'workspaces'],
     ...shared,
     method: 'POST',
     path: '/api/v1/invitations/:id/accept',
@@ -113,6 +116,7 @@ export const invitationRoutes = defineRoutes({
     errors: ['NOT_FOUND', 'CONFLICT'],
   },
   declineInvitation: {
+    changes: ['invitations'],
     ...shared,
     method: 'POST',
     path: '/api/v1/invitations/:id/decline',

@@ -84,6 +84,7 @@ export const keyRoutes = defineRoutes({
     verb: 'create',
     tag: 'keys',
     audience: 'session',
+    changes: ['keys'],
     limits: ['rest'],
     creates: true,
     answersSecret: true,
@@ -108,6 +109,7 @@ export const keyRoutes = defineRoutes({
     verb: 'update',
     tag: 'keys',
     audience: 'session',
+    changes: ['keys'],
     limits: ['rest'],
     params: IdParam,
     body: Type.Object({
@@ -128,6 +130,7 @@ export const keyRoutes = defineRoutes({
     verb: 'rotate',
     tag: 'keys',
     audience: 'session',
+    changes: ['keys'],
     limits: ['rest'],
     creates: true,
     answersSecret: true,

@@ -1,5 +1,6 @@
 import { type Static, type TProperties, Type } from 'typebox'
 import { ApprovalKind } from './approvals.ts'
+import { type ChangeKind, changeKinds } from './changes.ts'
 import { defineRoutes } from './route.ts'
 import { RunStatus } from './run-events.ts'
 import { Nullable, Timestamp } from './shapes.ts'
@@ -28,8 +29,12 @@ export const LiveEvent = Type.Intersect(
     }),
     Type.Union([
       says('cache-invalidate', {
-        keys: Type.Array(Type.Enum(['skills', 'agents', 'workflows'])),
-        ids: Type.Array(Type.String({ description: 'A slug' })),
+        keys: Type.Array(
+          Type.Enum(Object.keys(changeKinds) as ChangeKind[], {
+            description: 'What to read again, by the resource that its routes belong to',
+          }),
+        ),
+        ids: Type.Array(Type.String({ description: 'A slug; none where all may have changed' })),
       }),
       says('execution-started', { ...execution, status: Type.Literal('working') }),
       says('execution-progress', { ...execution, cost: Type.Number({ description: 'So far, in Ds' }) }),

@@ -109,6 +109,7 @@ export const marketplaceRoutes = defineRoutes({
     verb: 'syncCatalog',
     tag: 'operations',
     audience: 'operator',
+    changes: [],
     operatorToken: 'operator',
     limits: ['rest'],
     body: Type.Object({

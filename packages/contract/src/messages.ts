@@ -29,6 +29,7 @@ const sendErrors = ['INVALID_INPUT', 'NOT_FOUND', 'CONFLICT', 'INSUFFICIENT_CRED
 
 export const messageRoutes = defineRoutes({
   sendMessage: {
+    changes: [],
     ...shared,
     method: 'POST',
     path: '/api/v1/agents/:agentId/send-message',
@@ -71,6 +72,7 @@ export const messageRoutes = defineRoutes({
 /** Answers that stay open, or may. */
 export const threadStreamRoutes = defineRoutes({
   subscribeThread: {
+    changes: [],
     ...shared,
     method: 'POST',
     path: '/api/v1/agents/:agentId/subscribe-thread',
@@ -97,6 +99,7 @@ export const threadStreamRoutes = defineRoutes({
     },
   },
   chat: {
+    changes: [],
     ...shared,
     method: 'POST',
     path: '/api/v1/chat/:agentId',

@@ -44,6 +44,7 @@ export const modelRoutes = defineRoutes({
     verb: 'store',
     tag: 'profile',
     audience: 'session',
+    changes: ['providerKeys'],
     limits: ['rest'],
     params: ProviderParam,
     body: Type.Object({
@@ -73,6 +74,7 @@ export const modelRoutes = defineRoutes({
     verb: 'remove',
     tag: 'profile',
     audience: 'session',
+    changes: ['providerKeys'],
     limits: ['rest'],
     params: ProviderParam,
     responses: { 200: Success },

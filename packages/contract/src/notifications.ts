@@ -80,6 +80,7 @@ export const notificationRoutes = defineRoutes({
     errors: ['INVALID_INPUT', 'NOT_FOUND'],
   },
   seeThreadNotifications: {
+    changes: [],
     ...shared,
     tag: 'threads',
     method: 'POST',
@@ -96,6 +97,7 @@ export const notificationRoutes = defineRoutes({
     example: { body: { through: 12 } },
   },
   seeNotification: {
+    changes: [],
     ...shared,
     method: 'POST',
     path: '/api/v1/notifications/:id/seen',
@@ -108,6 +110,7 @@ export const notificationRoutes = defineRoutes({
     errors: ['NOT_FOUND'],
   },
   dismissNotification: {
+    changes: [],
     ...shared,
     method: 'POST',
     path: '/api/v1/notifications/:id/dismiss',

@@ -94,6 +94,7 @@ export const oneKeyRoutes = defineRoutes({
     verb: 'endGrant',
     tag: 'keys',
     audience: 'session',
+    changes: ['keys'],
     limits: ['rest'],
     params: Type.Object({ id: Type.String(), grantId: Type.String() }),
     responses: { 200: Success },

@@ -30,6 +30,7 @@ export const passkeyRecoveryRoutes = defineRoutes({
     example: { answers: { 200: { codes_left: 10, reset: null } } },
   },
   invitePasskey: {
+    changes: ['passkeys'],
     method: 'POST',
     path: '/api/v1/passkeys/invites',
     summary: 'A code by which another device of this person adds its passkey',
@@ -49,6 +50,7 @@ export const passkeyRecoveryRoutes = defineRoutes({
     },
   },
   createRecoveryCodes: {
+    changes: ['passkeys'],
     method: 'POST',
     path: '/api/v1/passkeys/recovery-codes',
     summary: 'Ten codes, each of which adds a passkey once when all passkeys are lost',
@@ -65,6 +67,7 @@ export const passkeyRecoveryRoutes = defineRoutes({
     example: { body: signed, answers: { 201: { codes: ['ABCD-EFGH-JKLM-NPQR'] } } },
   },
   resetPasskeys: {
+    changes: ['passkeys'],
     method: 'POST',
     path: '/api/v1/passkeys/reset',
     summary: 'Have all passkeys taken away in 72 hours, for who has lost them and the recovery codes',
@@ -77,6 +80,7 @@ export const passkeyRecoveryRoutes = defineRoutes({
     example: { answers: { 202: { effective_at: '2026-11-18T09:40:00Z' } } },
   },
   cancelPasskeyReset: {
+    changes: ['passkeys'],
     method: 'DELETE',
     path: '/api/v1/passkeys/reset',
     summary: 'Keep the passkeys; signed by one of them',

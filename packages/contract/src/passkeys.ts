@@ -53,6 +53,7 @@ export const passkeyRoutes = defineRoutes({
     verb: 'prepare',
     tag: 'passkeys',
     audience: 'session',
+    changes: [],
     limits: ['rest'],
     optionalBody: true,
     body: Type.Object({
@@ -88,6 +89,7 @@ export const passkeyRoutes = defineRoutes({
     verb: 'create',
     tag: 'passkeys',
     audience: 'session',
+    changes: ['passkeys'],
     limits: ['rest'],
     creates: true,
     body: Type.Object({
@@ -118,6 +120,7 @@ export const passkeyRoutes = defineRoutes({
     verb: 'remove',
     tag: 'passkeys',
     audience: 'session',
+    changes: ['passkeys'],
     limits: ['rest'],
     params: IdParam,
     optionalBody: true,

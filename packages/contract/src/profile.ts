@@ -47,6 +47,7 @@ export const profileRoutes = defineRoutes({
     verb: 'update',
     tag: 'profile',
     audience: 'credential',
+    changes: ['profile', 'session'],
     scopes: ['profile:write'],
     limits: ['rest'],
     body: Type.Object({

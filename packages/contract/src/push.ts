@@ -69,6 +69,7 @@ export const pushRoutes = defineRoutes({
     verb: 'subscribe',
     tag: 'push',
     audience: 'session',
+    changes: ['push'],
     limits: ['rest'],
     body: Type.Object({
       endpoint: Type.String({ minLength: 1, maxLength: 2048 }),
@@ -115,6 +116,7 @@ export const pushRoutes = defineRoutes({
     verb: 'remove',
     tag: 'push',
     audience: 'session',
+    changes: ['push'],
     limits: ['rest'],
     params: IdParam,
     responses: { 200: Success },
@@ -130,6 +132,7 @@ export const pushRoutes = defineRoutes({
     verb: 'test',
     tag: 'push',
     audience: 'session',
+    changes: [],
     limits: ['rest'],
     params: IdParam,
     responses: { 200: Success },
@@ -158,6 +161,7 @@ export const pushRoutes = defineRoutes({
     verb: 'updateNotifications',
     tag: 'push',
     audience: 'session',
+    changes: ['profile'],
     limits: ['rest'],
     body: Type.Object({
       approvals: Type.Optional(settings.approvals),

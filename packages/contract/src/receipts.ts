@@ -167,6 +167,7 @@ export const receiptRoutes = defineRoutes({
     errors: ['INVALID_INPUT', 'NOT_FOUND'],
   },
   makeTraceReceipt: {
+    changes: ['receipts'],
     method: 'POST',
     path: '/api/v1/traces/:id/receipts',
     summary: 'A signed receipt of a whole trace, what was appended to it included',

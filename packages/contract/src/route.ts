@@ -1,4 +1,5 @@
 import type { Static, TObject, TSchema } from 'typebox'
+import type { ChangeKind } from './changes.ts'
 import type { ErrorCode } from './errors.ts'
 import type { LimitName } from './limits.ts'
 import type { Weight } from './weight.ts'
@@ -32,6 +33,11 @@ export interface Route {
   readonly verb: string
   readonly tag: string
   readonly audience: Audience
+  /**
+   * What reads differently once it is done, of which listeners are told. Every route says it that is no GET; nothing where
+   * it depends on what it is about who may know, as of threads, which are private or not: then the feature tells.
+   */
+  readonly changes?: readonly ChangeKind[]
   /** What a key must hold, all of it. A session may do whatever its person may. */
   readonly scopes?: readonly string[]
   /**

@@ -1,6 +1,6 @@
 import { Compile } from 'typebox/compile'
 import { expect, test } from 'vitest'
-import { type Route, type Routes, routes } from './index.ts'
+import { changeKinds, type Route, type Routes, routes } from './index.ts'
 import { openApiDocument } from './openapi/document.ts'
 import { exampleOf } from './openapi/example.ts'
 import { recordExamples } from './openapi/record-examples.ts'
@@ -46,4 +46,11 @@ test('every example of a record fits, and belongs to one', () => {
   const { components } = openApiDocument(routes, '0') as { components: { schemas: Record<string, object> } }
   const unknown = Object.keys(recordExamples).filter((title) => !components.schemas[title])
   expect(unknown).toEqual([])
+})
+
+test('every route that is no read says what it changes, and all of that can be read', () => {
+  const silent = all.filter(([, { method, changes }]) => (method === 'GET') !== (changes === undefined))
+  expect(silent.map(([name]) => name)).toEqual([])
+  const read = new Set(all.filter(([, { method }]) => method === 'GET').map(([, { resource }]) => resource))
+  expect(Object.keys(changeKinds).filter((kind) => !read.has(kind))).toEqual([])
 })

@@ -21,6 +21,7 @@ const threadChanges = {
 
 export const threadRoutes = defineRoutes({
   createThread: {
+    changes: [],
     ...shared,
     method: 'POST',
     path: '/api/v1/threads',
@@ -75,6 +76,7 @@ export const threadRoutes = defineRoutes({
     errors: ['NOT_FOUND'],
   },
   updateThread: {
+    changes: [],
     ...shared,
     method: 'PATCH',
     path: '/api/v1/threads/:id',
@@ -91,6 +93,7 @@ export const threadRoutes = defineRoutes({
     example: { body: { title: 'Quarterly numbers' } },
   },
   deleteThread: {
+    changes: [],
     ...shared,
     method: 'DELETE',
     path: '/api/v1/threads/:id',
@@ -167,6 +170,7 @@ export const threadRoutes = defineRoutes({
   interruptThread: {
     tag: 'threads',
     audience: 'credential',
+    changes: [],
     scopesBeyondOwn: ['agent:message'],
     method: 'POST',
     path: '/api/v1/threads/:id/interrupt',

@@ -49,6 +49,7 @@ const HandoverParam = Type.Object({ id: Type.String(), handoverId: Type.String()
 
 export const traceHandoverRoutes = defineRoutes({
   createHandover: {
+    changes: ['handovers'],
     method: 'POST',
     path: '/api/v1/traces/:id/handover',
     summary: 'Give this work to another agent: answers a short code to say to it',
@@ -109,6 +110,7 @@ export const traceHandoverRoutes = defineRoutes({
     errors: ['NOT_FOUND'],
   },
   revokeHandover: {
+    changes: ['handovers'],
     method: 'DELETE',
     path: '/api/v1/traces/:id/handovers/:handoverId',
     summary: 'Take a code back that nobody has claimed',
@@ -122,6 +124,7 @@ export const traceHandoverRoutes = defineRoutes({
     errors: ['NOT_FOUND', 'CONFLICT'],
   },
   pickUpTrace: {
+    changes: ['handovers', 'traces'],
     method: 'POST',
     path: '/api/v1/traces/pickup',
     summary: 'Take over the work that a code stands for',

@@ -173,6 +173,7 @@ export const traceRoutes = defineRoutes({
     errors: ['INVALID_INPUT', 'NOT_FOUND'],
   },
   appendTraceEvents: {
+    changes: ['traces'],
     method: 'POST',
     path: '/api/v1/traces/:id/events',
     summary: 'Append turns; all of them or none',
@@ -212,6 +213,7 @@ export const traceRoutes = defineRoutes({
     verb: 'mark',
     ...shared,
     audience: 'session',
+    changes: ['traces'],
     params: IdParam,
     body: Type.Object({
       seqs: Type.Array(Seq, { minItems: 1, maxItems: 500 }),
@@ -230,6 +232,7 @@ export const traceRoutes = defineRoutes({
     verb: 'unmark',
     ...shared,
     audience: 'session',
+    changes: ['traces'],
     params: IdParam,
     body: Type.Object({ seqs: Type.Array(Seq, { minItems: 1, maxItems: 500 }) }),
     responses: { 200: Success },
@@ -246,11 +249,13 @@ export const traceRoutes = defineRoutes({
     verb: 'erase',
     ...shared,
     audience: 'session',
+    changes: ['traces'],
     params: Type.Object({ id: Type.String(), seq: Type.String({ maxLength: 20 }) }),
     responses: { 200: Success },
     errors: ['INVALID_INPUT', 'NOT_FOUND'],
   },
   continueTrace: {
+    changes: [],
     method: 'POST',
     path: '/api/v1/traces/:id/continue',
     summary: 'How to go on with a trace; starts nothing',

@@ -48,6 +48,7 @@ const AlreadyFinished = Type.Object(
 
 export const workflowRunRoutes = defineRoutes({
   launchWorkflow: {
+    changes: ['runs'],
     ...runs,
     method: 'POST',
     path: '/api/v1/workflows/:id/launch',
@@ -137,6 +138,7 @@ export const workflowRunRoutes = defineRoutes({
     example: { answers: { 200: { definition: { id: 'weekly' }, checksum: '9f86d081…', current: true } } },
   },
   resumeWorkflowRun: {
+    changes: ['runs', 'approvals'],
     ...runs,
     method: 'POST',
     path: '/api/v1/workflows/runs/:runId/resume',
@@ -171,6 +173,7 @@ export const workflowRunRoutes = defineRoutes({
     },
   },
   cancelWorkflowRun: {
+    changes: ['runs', 'approvals'],
     ...stops,
     method: 'POST',
     path: '/api/v1/workflows/runs/:runId/cancel',
@@ -184,6 +187,7 @@ export const workflowRunRoutes = defineRoutes({
     example: { answers: { 200: { success: true, runId: 'run_51aa' } } },
   },
   rerunWorkflowRun: {
+    changes: ['runs'],
     ...runs,
     method: 'POST',
     path: '/api/v1/workflows/runs/:runId/rerun',
@@ -237,6 +241,7 @@ export const workflowRunRoutes = defineRoutes({
     errors: [],
   },
   deleteWorkflowQueueJob: {
+    changes: ['runs', 'approvals'],
     ...stops,
     method: 'DELETE',
     path: '/api/v1/workflows/queue/:runId',

@@ -112,6 +112,7 @@ export const workflowRoutes = defineRoutes({
     example: { answers: { 200: { guide: '# How to write a workflow …' } } },
   },
   validateWorkflow: {
+    changes: [],
     ...shared,
     method: 'POST',
     path: '/api/v1/workflows/validate',
@@ -136,6 +137,7 @@ export const workflowRoutes = defineRoutes({
     },
   },
   installWorkflowFromArtifact: {
+    changes: ['workflows'],
     ...writes,
     method: 'POST',
     path: '/api/v1/workflows/install-from-artifact',
@@ -151,6 +153,7 @@ export const workflowRoutes = defineRoutes({
     example: { body: { artifactId: 'artifact_4kq2' } },
   },
   installWorkflow: {
+    changes: ['workflows'],
     ...writes,
     method: 'POST',
     path: '/api/v1/workflows/:slug/install',
@@ -180,6 +183,7 @@ export const workflowRoutes = defineRoutes({
     errors: ['NOT_FOUND'],
   },
   uninstallWorkflow: {
+    changes: ['workflows'],
     ...writes,
     method: 'POST',
     path: '/api/v1/workflows/:slug/uninstall',
@@ -192,6 +196,7 @@ export const workflowRoutes = defineRoutes({
     errors: ['NOT_FOUND'],
   },
   deleteWorkflow: {
+    changes: ['workflows'],
     ...writes,
     method: 'DELETE',
     path: '/api/v1/workflows/:slug',

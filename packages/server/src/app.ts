@@ -42,7 +42,7 @@ export function createApp(
   const streams = new Streams({ ...deps, sockets })
   const { routes, sweeps, reconcilers } = bindFeatures(deps, checks, bus, streams)
   const grants = createGrants(deps)
-  const operations = toOperations(routes)
+  const operations = toOperations(routes, bus)
   const { keys, sessions, oauth } = checks
   const authenticators: Authenticators = {
     key: (secret, address, anew) => keys.authenticate(secret, address, anew),

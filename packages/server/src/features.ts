@@ -112,9 +112,10 @@ export function bindFeatures(
   bus: Bus,
   streams?: Streams,
 ): House {
+  deps.database.onChanged((changed) => bus.changed(changed))
   const executions: ExecutionParts = { ...deps, bus }
   const notices = new RunNotices(executions)
-  const library = { bus, toolbox: createToolbox(deps) }
+  const library = { toolbox: createToolbox(deps) }
   const runs: RunParts = {
     ...executions,
     toolbox: library.toolbox,
@@ -185,9 +186,9 @@ export function bindFeatures(
     pushFeature(deps, bus),
     artifactFeature(deps),
     catalogFeature(deps),
-    skillFeature(deps, { bus, installWorkflow: workflowInstaller(library) }),
+    skillFeature(deps, { installWorkflow: workflowInstaller(library) }),
     executionFeature(executions, streams),
-    agentFeature(deps, bus),
+    agentFeature(deps),
     workflowFeature(library),
     runFeature(runs, chatQueue(executions), streams),
     threadFeature(executions, streams),

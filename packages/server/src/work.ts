@@ -46,7 +46,7 @@ export function createWork(deps: Deps): Work {
     sandboxes,
   })
   const grants = createGrants(deps)
-  const perform = createPerform({ deps, grants, operations: toOperations(routes) })
+  const perform = createPerform({ deps, grants, operations: toOperations(routes, bus) })
   const tools = {
     ...deps,
     bus,

@@ -820,7 +820,32 @@ export type LiveEvent = {
 } & (
   | {
       type: 'cache-invalidate'
-      keys: Open<'skills' | 'agents' | 'workflows'>[]
+      keys: Open<
+        | 'agents'
+        | 'artifacts'
+        | 'executions'
+        | 'handovers'
+        | 'members'
+        | 'notifications'
+        | 'receipts'
+        | 'runs'
+        | 'skills'
+        | 'threads'
+        | 'traces'
+        | 'workflows'
+        | 'approvals'
+        | 'billing'
+        | 'invitations'
+        | 'keys'
+        | 'oauthClients'
+        | 'oauthGrants'
+        | 'passkeys'
+        | 'profile'
+        | 'providerKeys'
+        | 'push'
+        | 'session'
+        | 'workspaces'
+      >[]
       ids: string[]
     }
   | {

@@ -1,4 +1,5 @@
 import type { Route } from '@guildhall/contract'
+import type { Bus } from '#platform/bus.ts'
 import type { Deps } from '#platform/deps.ts'
 import type { Access } from './access.ts'
 import type { Answer, Cookies } from './answer.ts'
@@ -10,9 +11,10 @@ import {
   type Origin,
   type UploadedFile,
 } from './bind.ts'
-import { ApiError } from './errors.ts'
+import { ApiError, toApiError } from './errors.ts'
 import { findEarlier } from './idempotency/idempotency.ts'
 import type { Principal } from './principal.ts'
+import { slugsOf } from './slugs.ts'
 import { compileInput, type Input, type Parts } from './validate.ts'
 import { compileAnswer } from './write-answer.ts'
 
@@ -24,14 +26,16 @@ export class Operation {
   readonly route: Route
   readonly handler: BoundRoute['handler']
   readonly again: NonNullable<BoundRoute['again']>
+  readonly #bus: Bus
   #read: ((input: Input) => Parts) | undefined
   #write: ((given: unknown) => Answer) | undefined
 
-  constructor({ name, route, handler, again }: BoundRoute) {
+  constructor({ name, route, handler, again }: BoundRoute, bus: Bus) {
     this.name = name
     this.route = route
     this.handler = handler
     this.again = again ?? ((_call, answer) => answer)
+    this.#bus = bus
   }
 
   get read(): (input: Input) => Parts {
@@ -44,6 +48,25 @@ export class Operation {
     return this.#write
   }
 
+  /** Does it, and tells who listens; also where it broke off, for it may have been done by then. */
+  async change(call: Call): Promise<unknown> {
+    let given: unknown
+    try {
+      given = await this.handler(call)
+    } catch (error) {
+      if (toApiError(error).status >= 500) this.#tell(call)
+      throw error
+    }
+    this.#tell(call, given)
+    return given
+  }
+
+  #tell({ route: { changes = [] }, principal, params }: Call, given?: unknown): void {
+    if (changes.length === 0 || !principal) return
+    const { workspaceId, userId } = principal
+    this.#bus.changed({ kinds: changes, workspaceId, userId }, slugsOf(changes, params, given))
+  }
+
   /** For a process that would rather take the time before its first caller comes. */
   warm(): void {
     void [this.read, this.write]
@@ -52,8 +75,8 @@ export class Operation {
 
 export type Operations = ReadonlyMap<string, Operation>
 
-export function toOperations(routes: readonly BoundRoute[]): Operations {
-  return new Map(routes.map((bound) => [bound.name, new Operation(bound)]))
+export function toOperations(routes: readonly BoundRoute[], bus: Bus): Operations {
+  return new Map(routes.map((bound) => [bound.name, new Operation(bound, bus)]))
 }
 
 /** One call of an operation, admitted and not yet looked at. */
@@ -85,7 +108,7 @@ const answeredFor = () => undefined
  * Who waited long for what they read is asked again whether they still may.
  */
 export async function execute(operation: Operation, asked: AdmittedCall): Promise<Answer> {
-  const { route, handler, again } = operation
+  const { route, again } = operation
   const { params, access, deps, upload } = asked
   const { query, body, ignored } = operation.read(asked)
   if (ignored !== undefined) asked.onIgnored?.(ignored)
@@ -115,7 +138,7 @@ export async function execute(operation: Operation, asked: AdmittedCall): Promis
   // Who has lost the right since then is told again what it was told, and nothing is done for it.
   if (asked.repeatsOnly && !earlier) throw asked.repeatsOnly
   if (earlier && route.stream && call.repeatable) await access?.settleEarlier(call.repeatable.key)
-  const answer = operation.write(await (earlier ? again(call, earlier.answer) : handler(call)))
+  const answer = operation.write(await (earlier ? again(call, earlier.answer) : operation.change(call)))
   if (route.method === 'GET') {
     try {
       // A stream asks about its credential itself, as it opens and as long as it lasts.

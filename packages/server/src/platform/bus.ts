@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { LiveEvent } from '@guildhall/contract'
+import { type ChangeKind, changeKinds, type LiveEvent } from '@guildhall/contract'
+import type { Changed } from './changes.ts'
 import type { Logger } from './logger.ts'
 import type { RedisLink } from './redis.ts'
 
@@ -60,8 +61,24 @@ export class Bus {
     }
   }
 
-  /** Tells one person's sessions and nobody else. */
-  publishTo(userId: string, event: NewLiveEvent): void {
+  /**
+   * Tells whom it concerns that these read differently now: who listens in the workspace, or the person's own sessions.
+   * Call it after the change is committed.
+   */
+  changed({ kinds, workspaceId, userId }: Changed, ids: readonly string[] = []): void {
+    const isOfPerson = (kind: ChangeKind) => workspaceId === undefined || changeKinds[kind] === 'person'
+    const [ofPerson, ofWorkspace] = [kinds.filter(isOfPerson), kinds.filter((kind) => !isOfPerson(kind))]
+    const word = { type: 'cache-invalidate', ids } as const
+    if (ofWorkspace.length > 0 && workspaceId !== undefined)
+      this.publish({ ...word, workspaceId, keys: ofWorkspace })
+    if (ofPerson.length > 0 && userId !== undefined) this.publishTo(userId, { ...word, keys: ofPerson })
+  }
+
+  /**
+   * Tells one person's sessions and nobody else. What is in no workspace each of them hears as of the one that they listen in:
+   * of what is done in one nothing is said in another.
+   */
+  publishTo(userId: string, event: Omit<NewLiveEvent, 'workspaceId'>): void {
     this.tell(personChannel(userId), textOf(event))
   }
 
@@ -112,7 +129,8 @@ export class Bus {
   }
 }
 
-function textOf({ type, workspaceId, ...fields }: NewLiveEvent): string {
+function textOf(event: Omit<NewLiveEvent, 'workspaceId'>): string {
+  const { type, workspaceId, ...fields } = event
   const named = { type, id: randomUUID(), workspaceId, at: new Date().toISOString() }
   // Twice: named fields come first for who reads along, and no other field replaces one.
   return JSON.stringify({ ...named, ...fields, ...named })

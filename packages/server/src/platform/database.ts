@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely'
 import pg from 'pg'
+import { type Changed, changesOf } from './changes.ts'
 import { isDatabaseAway, stateOf } from './database-errors.ts'
 import type { Logger } from './logger.ts'
 import { retry } from './retry.ts'
@@ -49,6 +50,7 @@ export class Database {
   readonly #waiting = new Set<(away: Error) => void>()
   readonly #logger: Logger
   readonly #url: string
+  #onChanged: ((changed: Changed) => void) | undefined
   #available = true
   #answeredAt = performance.now()
   /** When a statement of anybody's was last over. */
@@ -138,6 +140,11 @@ export class Database {
     })
   }
 
+  /** Calls back, after each transaction, with what was noted in it. */
+  onChanged(heard: (changed: Changed) => void): void {
+    this.#onChanged = heard
+  }
+
   /**
    * Runs the work again when PostgreSQL gave it up for a deadlock or a serialization failure. With `lockWithinMs` it
    * fails, as `isPassing` tells, when a lock is not to be had in that time.
@@ -146,15 +153,20 @@ export class Database {
     work: (tx: Tx) => Promise<T>,
     { lockWithinMs }: { lockWithinMs?: number } = {},
   ): Promise<T> {
+    let changes: Iterable<Changed> = []
     const bounded = async (tx: Tx) => {
       if (lockWithinMs !== undefined)
         await sql`select set_config('lock_timeout', ${String(lockWithinMs)}, true)`.execute(tx)
-      return work(tx)
+      const result = await work(tx)
+      changes = changesOf(tx)
+      return result
     }
-    return retry(
+    const result = await retry(
       () => this.db.transaction().execute(bounded),
       (error, failures) => (failures === 4 || !retryableStates.has(stateOf(error)) ? undefined : 0),
     )
+    for (const changed of changes) this.#onChanged?.(changed)
+    return result
   }
 
   async close(): Promise<void> {

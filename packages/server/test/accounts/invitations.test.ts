@@ -88,7 +88,9 @@ test('nothing of a workspace reaches whoever has not accepted', async () => {
     expect(text).not.toContain('Lure')
   }
   expect((await house.call('GET', '/api/v1/skills', { token, headers: within(team) })).status).toBe(403)
-  expect(socket.heard).toEqual([])
+  // Of theirs they are told, as of where they listen.
+  const told = { type: 'cache-invalidate', keys: ['invitations'], workspaceId: invited.workspaceId }
+  expect(socket.heard).toEqual([expect.objectContaining(told)])
   socket.socket.close()
   const accepted = await answerTo(id, 'accept', invited)
   expect(accepted.body).toEqual({ success: true, workspace: { id: team, name: 'Lure' } })

@@ -318,7 +318,7 @@ test('whoever records an effect is told by which grants it was allowed', async (
     seen.push(call.authority)
     return { id: '1', name: 'n', kind: 'team', role: 'owner', current: false, createdAt: '' }
   }
-  const operations = toOperations([{ name: 'recorded', route, handler }])
+  const operations = toOperations([{ name: 'recorded', route, handler }], stage.house.bus)
   const perform = createPerform({ deps, grants: createGrants(deps), operations })
   const principal = await authenticators.key(secret, '127.0.0.1')
   await perform('recorded', {

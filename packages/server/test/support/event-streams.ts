@@ -73,7 +73,7 @@ export async function openStreamServer(house: House, options: { beatEveryMs?: nu
     socketDoor: house.sockets.door,
     authenticators: { key: nobody, session: nobody, oauth: nobody, enterWorkspace: nobody },
     grants: {} as never,
-    operations: toOperations(executionStreamHandlers(new ExecutionStreams(house.deps, streams))),
+    operations: toOperations(executionStreamHandlers(new ExecutionStreams(house.deps, streams)), house.bus),
     closing: [() => streams.close()],
   })
   await server.listen({ host: '127.0.0.1', port: 0 })

@@ -1,3 +1,4 @@
+import type { Changed } from './live.ts'
 import { queries } from './queries.ts'
 
 /** Reads again what is shown: at once for the first word, and at most every ten seconds in a storm of them. */
@@ -8,22 +9,32 @@ const byHand = new Set<unknown>(['pairing', 'providers', 'challenge'])
 
 let recent = 0
 let isWaiting = false
-let wanted: 'all' | 'approvals' = 'approvals'
+const wanted = new Set<unknown>()
 
-export function readAgain(what: 'all' | 'approvals'): void {
-  if (what === 'all') wanted = 'all'
+/** Of what is shown by more than the query of its own name. */
+const shownAs: Readonly<Record<string, readonly string[]>> = {
+  members: ['members', 'invitations'],
+  oauthGrants: ['grants'],
+  session: ['session', 'sessions'],
+  workspaces: ['session'],
+}
+
+export function readAgain(what: Changed): void {
+  for (const kind of what === 'all' ? [what] : what.flatMap((kind) => shownAs[kind] ?? [kind]))
+    wanted.add(kind)
   if (isWaiting) return
   isWaiting = true
   setTimeout(readNow, waitsMs[Math.min(recent, waitsMs.length - 1)])
 }
 
 function readNow(): void {
-  const queryKey = wanted === 'all' ? [] : ['approvals']
+  const names = new Set(wanted)
   isWaiting = false
-  wanted = 'approvals'
+  wanted.clear()
   recent += 1
   setTimeout(() => {
     recent -= 1
   }, memoryMs)
-  void queries.invalidateQueries({ queryKey, predicate: (query) => !byHand.has(query.queryKey[0]) })
+  const isMeant = (name: unknown) => !byHand.has(name) && (names.has('all') || names.has(name))
+  void queries.invalidateQueries({ predicate: ({ queryKey }) => isMeant(queryKey[0]) })
 }

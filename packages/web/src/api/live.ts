@@ -3,6 +3,9 @@ import { useSyncExternalStore } from 'react'
 import { api } from './client.ts'
 import { closeNotice } from './push.ts'
 
+/** What reads differently now: kinds of things, or nobody knows what. */
+export type Changed = 'all' | readonly string[]
+
 export type LiveState = 'live' | 'reconnecting' | 'offline'
 
 let state: LiveState = navigator.onLine ? 'reconnecting' : 'offline'
@@ -49,7 +52,7 @@ class TellingSocket {
  * Listens until the signal. An event is only a reason to read again: nothing of it is shown. `again` is told what has
  * changed: everything after each connect, because nothing is repeated.
  */
-export async function listen(again: (what: 'all' | 'approvals') => void, signal: AbortSignal): Promise<void> {
+export async function listen(again: (what: Changed) => void, signal: AbortSignal): Promise<void> {
   const onLine = () => {
     become('reconnecting')
     again('all')
@@ -65,9 +68,9 @@ export async function listen(again: (what: 'all' | 'approvals') => void, signal:
           become('live')
           again('all')
         } else if (event.type === 'approval-requested' || event.type === 'approval-resolved') {
-          again('approvals')
+          again(['approvals'])
           if (event.type === 'approval-resolved') void closeNotice(event.approvalId)
-        }
+        } else if (event.type === 'cache-invalidate') again(event.keys)
       }
     } catch (error) {
       if (signal.aborted) return

@@ -3,6 +3,7 @@ import { giveSecret, lockPairedKey, requireKnownScopes } from '#access/keys/keys
 import type { Client } from '#operations/bind.ts'
 import { tooManyRequests } from '#operations/limits.ts'
 import type { Bus } from '#platform/bus.ts'
+import { noteChange } from '#platform/changes.ts'
 import type { Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
 import { longPoll } from '#platform/long-poll.ts'
@@ -96,6 +97,7 @@ async function collectKey(tx: Tx, deps: Deps, deviceCodeHash: Buffer): Promise<C
   const key = claimed.key_id === null ? undefined : await lockPairedKey(tx, claimed.key_id)
   // Revoked before it was collected: the code is used up and there is nothing to hand over.
   if (!key) return undefined
+  noteChange(tx, { kinds: ['keys'], userId: key.userId })
   return {
     api_key: await giveSecret(tx, deps.config, key.id),
     tier: key.mode,

@@ -3,6 +3,7 @@ import type { Author } from '#accounts/activity/activity.ts'
 import { type BoundRoute, bindRoutes } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import { requireRowId } from '#operations/row-id.ts'
+import { noteChange } from '#platform/changes.ts'
 import type { Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
 import { idleSeconds } from './describe.ts'
@@ -43,6 +44,7 @@ export function keyEndHandlers(
     const revoked = await store.claimRevocation(tx, key, because)
     if (!revoked) return undefined
     await recordKey(tx, author, because === 'revoked' ? 'key.revoked' : 'key.leak_reported', revoked)
+    if (because === 'leak_reported') noteChange(tx, { kinds: ['keys'], userId: revoked.user_id })
     return { revoked, ...(await endAlong(tx, key.id)) }
   }
 

@@ -220,6 +220,7 @@ export async function lockPairedKey(tx: Tx, keyId: number) {
     .innerJoin('workspaces', 'workspaces.id', 'api_keys.workspace_id')
     .select([
       'api_keys.id',
+      'users.id as userId',
       'users.mode',
       'workspaces.id as workspaceId',
       'workspaces.name as workspaceName',

@@ -1,6 +1,7 @@
 import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
 import { recordActivity } from '#accounts/activity/activity.ts'
 import type { Actor } from '#operations/actor.ts'
+import { noteChange } from '#platform/changes.ts'
 import { isOrphan } from '#platform/database-errors.ts'
 import type { Deps } from '#platform/deps.ts'
 import { hashSecret } from '#platform/secrets.ts'
@@ -90,6 +91,7 @@ export async function endGrant(
     if (!grant?.user_id) return undefined
     const asked = Provider.ctx?.oidc.route === 'revocation'
     const byApp = asked ? 'the app asked' : 'a code or token was used twice'
+    if (!person) noteChange(tx, { kinds: ['oauthGrants'], userId: grant.user_id })
     const because = person ? 'the person asked' : byApp
     await recordActivity(tx, person ?? { userId: grant.user_id, apiKeyId: null, oauthGrantId: grant.id }, {
       type: 'oauth_grant.revoked',

@@ -53,15 +53,14 @@ export async function deleteClient(tx: Tx, userId: string, clientId: string) {
     .executeTakeFirst()
 }
 
-/** What is open with one of these ends with it: `oauth:12`. */
-export async function listGrantIds(tx: Tx, clientId: string): Promise<string[]> {
-  const rows = await tx
+/** What people granted it; all that goes with it. */
+export async function listGrantsOf(tx: Tx, clientId: string) {
+  return tx
     .selectFrom('oauth_records')
-    .select('id')
+    .select(['id', 'user_id'])
     .where('client_id', '=', clientId)
     .where('model', '=', grantModel)
     .execute()
-  return rows.map(({ id }) => `oauth:${id}`)
 }
 
 /** An app as its document described it to whoever decided about it last. */

@@ -8,6 +8,7 @@ import { findUser, type User } from '#accounts/users/users.ts'
 import { findWorkspace, listWorkspaces } from '#accounts/workspaces/workspaces.ts'
 import { inPerson } from '#operations/actor.ts'
 import { ApiError } from '#operations/errors.ts'
+import { noteChange } from '#platform/changes.ts'
 import type { Deps } from '#platform/deps.ts'
 import { hmac, isWellFormedSecret, sameSecret } from '#platform/secrets.ts'
 import type { RawAnswer, RawCall, RawRoute } from '#transports/http/raw-route.ts'
@@ -97,6 +98,7 @@ async function decide(deps: Deps, provider: Provider, call: RawCall): Promise<vo
   // Without a workspace a grant is good for nothing, so nothing is lost between the two.
   await deps.database.transaction(async (tx) => {
     await store.updateGrantWorkspace(tx, grantId, workspace.id, documentOf(interaction)?.name)
+    noteChange(tx, { kinds: ['oauthGrants'], userId: person.id })
     await recordActivity(tx, actor, { type: 'oauth_grant.allowed', workspaceId: workspace.id, details })
   })
   const decision = { login: { accountId: person.id, remember: false }, consent: { grantId } }

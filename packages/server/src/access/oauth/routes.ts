@@ -5,6 +5,7 @@ import { bindRoutes } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Feature } from '#operations/feature.ts'
 import { createOnce } from '#operations/idempotency/idempotency.ts'
+import { noteChange } from '#platform/changes.ts'
 import type { Deps } from '#platform/deps.ts'
 import { parseRowId } from '#platform/ids.ts'
 import { hashSecret, mintSecret } from '#platform/secrets.ts'
@@ -76,7 +77,7 @@ export function oauthFeature({ database }: Deps, check: OAuthCheck): Feature {
 
     deleteOAuthClient: async ({ principal, params, deps }) => {
       const grants = await deps.database.transaction(async (tx) => {
-        const ended = await clientStore.listGrantIds(tx, params.id)
+        const ended = await clientStore.listGrantsOf(tx, params.id)
         const gone = await clientStore.deleteClient(tx, principal.userId, params.id)
         if (!gone) throw new ApiError('NOT_FOUND')
         await recordActivity(tx, principal, {
@@ -84,8 +85,11 @@ export function oauthFeature({ database }: Deps, check: OAuthCheck): Feature {
           workspaceId: principal.workspaceId,
           details: { clientId: gone.id, name: gone.name },
         })
-        return ended
+        for (const { user_id: userId } of ended)
+          if (userId) noteChange(tx, { kinds: ['oauthGrants'], userId })
+        return ended.map(({ id }) => `oauth:${id}`)
       })
+      // What is open with one of these ends with it.
       await Promise.all([params.id, ...grants].map((ended) => check.announceEnd(ended)))
       return succeeded
     },

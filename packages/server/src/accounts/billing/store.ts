@@ -1,4 +1,5 @@
 import { type Insertable, sql } from 'kysely'
+import { noteChange } from '#platform/changes.ts'
 import { now, secondsAgo } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Tables } from '#platform/tables.ts'
@@ -43,6 +44,7 @@ export async function lockAccount(tx: Tx, userId: string) {
 
 export async function insertEntries(tx: Tx, entries: readonly Insertable<Tables['ledger']>[]): Promise<void> {
   if (entries.length > 0) await tx.insertInto('ledger').values(entries).execute()
+  for (const { user_id: userId } of entries) noteChange(tx, { kinds: ['billing'], userId })
 }
 
 /** Newest first; `before` is the id of the last row of the page before. */

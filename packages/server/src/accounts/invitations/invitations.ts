@@ -9,6 +9,7 @@ import { findUser, findUserByVerifiedEmail, foldAddress } from '#accounts/users/
 import { joinWorkspace, lockTeam, requireOwner } from '#accounts/workspaces/workspaces.ts'
 import type { Actor } from '#operations/actor.ts'
 import { ApiError } from '#operations/errors.ts'
+import { noteChange } from '#platform/changes.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import { isUuid } from '#platform/ids.ts'
 import type { Role } from '#platform/tables.ts'
@@ -32,6 +33,7 @@ export async function invite(tx: Tx, person: Actor, input: { email: string; role
   refuseFrom(waiting.byInviter, invitationsPerInviter, 'You have sent this address')
   refuseFrom(waiting.forAddress, invitationsPerAddress, 'This address has')
   const row = await store.insertInvitation(tx, invitation, invitationLifetimeSeconds)
+  await noteForInvited(tx, email)
   // Without the address: every member reads the activity, and only owners see whom they have invited.
   const details = { invitationId: row.id, role: row.role }
   await recordActivity(tx, person, { type: 'invitation.created', workspaceId, details })
@@ -56,6 +58,7 @@ export async function withdraw(tx: Tx, person: Actor, id: string): Promise<void>
   await requireOwner(tx, workspaceId, userId)
   const claimed = isUuid(id) ? await store.claimInvitation(tx, id, { workspaceId }) : undefined
   if (!claimed) throw new ApiError('NOT_FOUND')
+  await noteForInvited(tx, claimed.email)
   const details = { invitationId: id }
   await recordActivity(tx, person, { type: 'invitation.withdrawn', workspaceId, details })
 }
@@ -76,6 +79,7 @@ export async function accept(tx: Tx, person: Actor, id: string) {
   if (!claimed) throw new ApiError('NOT_FOUND')
   const { userId } = person
   const { workspace_id: workspaceId, role } = claimed
+  noteChange(tx, { kinds: ['members'], workspaceId })
   const { workspace, isNew } = await joinWorkspace(tx, workspaceId, userId, role)
   await recordActivity(tx, person, {
     type: 'invitation.accepted',
@@ -91,8 +95,15 @@ export async function decline(tx: Tx, person: Actor, id: string): Promise<void> 
   const email = await addressOf(tx, person.userId)
   const claimed = email && isUuid(id) ? await store.claimInvitation(tx, id, { email }) : undefined
   if (!claimed) throw new ApiError('NOT_FOUND')
+  noteChange(tx, { kinds: ['members'], workspaceId: claimed.workspace_id })
   const entry = { workspaceId: claimed.workspace_id, details: { invitationId: id } }
   await recordActivity(tx, person, { type: 'invitation.declined', ...entry })
+}
+
+/** Whoever has the address hears of it, if anybody does; nothing that is answered depends on that. */
+async function noteForInvited(tx: Tx, email: string): Promise<void> {
+  const holder = await findUserByVerifiedEmail(tx, email)
+  if (holder) noteChange(tx, { kinds: ['invitations'], userId: holder.id })
 }
 
 /** The address a person is invited by: one that a provider vouches for, and no older account has. */

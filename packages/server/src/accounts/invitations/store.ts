@@ -106,7 +106,7 @@ export async function claimInvitation(tx: Tx, id: string, of: { email: string } 
     .where('id', '=', id)
     .where((e) => ('email' in of ? e('email', '=', of.email) : e('workspace_id', '=', of.workspaceId)))
     .where(isGood)
-    .returning(['id', 'workspace_id', 'role'])
+    .returning(['id', 'workspace_id', 'email', 'role'])
     .executeTakeFirst()
 }
 

@@ -14,6 +14,7 @@ import { ApiError } from '#operations/errors.ts'
 import type { Feature } from '#operations/feature.ts'
 import { createOnce } from '#operations/idempotency/idempotency.ts'
 import type { Principal } from '#operations/principal.ts'
+import { noteChange } from '#platform/changes.ts'
 import type { Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
 import { hashSecret } from '#platform/secrets.ts'
@@ -125,6 +126,7 @@ async function takePasskeysAway(tx: Tx, userId: string): Promise<number[]> {
   await store.deleteInvite(tx, userId)
   // What was added since stays, whichever process added it.
   const passkeys = await deletePasskeysUpTo(tx, userId, reset.asked_at)
+  noteChange(tx, { kinds: ['passkeys'], userId })
   await recordActivity(tx, inPerson(userId), {
     type: 'passkey.reset',
     workspaceId: reset.workspace_id,

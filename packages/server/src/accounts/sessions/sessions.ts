@@ -11,6 +11,7 @@ import { inPerson } from '#operations/actor.ts'
 import type { Client } from '#operations/bind.ts'
 import { CredentialCache } from '#operations/credential-cache.ts'
 import { inNoSession, type Principal } from '#operations/principal.ts'
+import { noteChange } from '#platform/changes.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
 import { toPrintable } from '#platform/printable.ts'
@@ -159,6 +160,7 @@ export async function openSession(
     wanted.lifetimeSeconds ?? lifetimeSeconds,
   )
   await recordSession(tx, user.id, 'session.signed_in', session.id)
+  noteChange(tx, { kinds: ['session'], userId: user.id })
   const workspaces = await listWorkspaces(tx, user.id)
   return {
     auth_token: token,

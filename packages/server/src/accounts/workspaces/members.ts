@@ -1,6 +1,7 @@
 import { membersPerWorkspace, workspacesPerUser } from '@guildhall/contract'
 import { lockUser } from '#accounts/users/users.ts'
 import { ApiError } from '#operations/errors.ts'
+import { noteChange } from '#platform/changes.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import { isUuid } from '#platform/ids.ts'
 import type { Role } from '#platform/tables.ts'
@@ -62,6 +63,7 @@ export async function removeMember(
     })
   }
   await store.deleteMember(tx, workspaceId, userId)
+  noteChange(tx, { kinds: ['workspaces', 'keys', 'oauthGrants'], userId })
 }
 
 export async function requireOwner(db: Db, workspaceId: string, userId: string): Promise<void> {

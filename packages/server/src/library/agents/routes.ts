@@ -13,7 +13,6 @@ import { bindRoutes } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Feature } from '#operations/feature.ts'
 import { changeOnce, createOnce } from '#operations/idempotency/idempotency.ts'
-import type { Bus } from '#platform/bus.ts'
 import type { Config } from '#platform/config.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
@@ -23,10 +22,7 @@ import * as store from './store.ts'
 import * as versionStore from './version-store.ts'
 import { addAgent, changeAgent, givePrimaryUp, removeAgent } from './versions.ts'
 
-export function agentFeature(deps: Deps, bus: Bus): Feature {
-  const announce = (workspaceId: string, slug: string) =>
-    bus.publish({ type: 'cache-invalidate', workspaceId, keys: ['agents'], ids: [slug] })
-
+export function agentFeature(deps: Deps): Feature {
   const routes = bindRoutes(agentRoutes, {
     listAgents: async ({ principal: { workspaceId }, deps: { database } }) => {
       await ensurePrimary(database.db, workspaceId)
@@ -40,7 +36,7 @@ export function agentFeature(deps: Deps, bus: Bus): Feature {
         throw new ApiError('INVALID_INPUT', { message: `slug: "${body.slug}" is reserved; choose another` })
       }
       requireKnownModel(deps.config, body.model)
-      const answer = await createOnce(call, async (tx) => {
+      return createOnce(call, async (tx) => {
         await lockContents(tx, workspaceId)
         await ensurePrimary(tx, workspaceId)
         await requireRoom(tx, workspaceId)
@@ -59,8 +55,6 @@ export function agentFeature(deps: Deps, bus: Bus): Feature {
         })
         return { resourceId: row.slug, answer: describeAgent(row) }
       })
-      announce(workspaceId, body.slug)
-      return answer
     },
 
     getAgent: async ({ principal, params, deps }) =>
@@ -85,7 +79,6 @@ export function agentFeature(deps: Deps, bus: Bus): Feature {
         })
         return after
       })
-      announce(workspaceId, row.slug)
       return describeAgent(row)
     },
 
@@ -133,14 +126,13 @@ export function agentFeature(deps: Deps, bus: Bus): Feature {
           await keep(tx, describeAgent(restored), restored.slug)
           return restored
         })
-        announce(workspaceId, row.slug)
         return describeAgent(row)
       })
     },
 
     deleteAgent: async ({ principal, params, deps, access }) => {
       const { workspaceId } = principal
-      const slug = await deps.database.transaction(async (tx) => {
+      await deps.database.transaction(async (tx) => {
         await lockContents(tx, workspaceId)
         const row = await requireAgent(tx, workspaceId, params.agentId)
         await access.spend(tx)
@@ -150,9 +142,7 @@ export function agentFeature(deps: Deps, bus: Bus): Feature {
           workspaceId,
           details: { slug: row.slug },
         })
-        return row.slug
       })
-      announce(workspaceId, slug)
       return succeeded
     },
   })

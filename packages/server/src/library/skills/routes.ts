@@ -13,7 +13,6 @@ import { ApiError } from '#operations/errors.ts'
 import type { Feature } from '#operations/feature.ts'
 import { createOnce } from '#operations/idempotency/idempotency.ts'
 import { walkPages } from '#operations/page.ts'
-import type { Bus } from '#platform/bus.ts'
 import type { Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
 import { openComparer } from './comparer.ts'
@@ -30,15 +29,11 @@ const readAtOnce = 200
 type Install = typeof skillRoutes.install
 
 interface SkillParts {
-  readonly bus: Bus
   /** Of another feature: what was fetched turned out to be a workflow. */
   installWorkflow(call: Call<Install>, files: readonly BundleFile[]): Promise<AnswerOf<Install>>
 }
 
-export function skillFeature({ database }: Deps, { bus, installWorkflow }: SkillParts): Feature {
-  const announce = (workspaceId: string, slug: string) =>
-    bus.publish({ type: 'cache-invalidate', workspaceId, keys: ['skills'], ids: [slug] })
-
+export function skillFeature({ database }: Deps, { installWorkflow }: SkillParts): Feature {
   const compare = openComparer()
 
   const routes = bindRoutes(skillRoutes, {
@@ -93,11 +88,9 @@ export function skillFeature({ database }: Deps, { bus, installWorkflow }: Skill
       const { db } = deps.database
       // From another registry, or from a store that may be as slow; what the catalog offers is in the database.
       const isFetched = body.registry !== undefined || body.artifactId !== undefined
-      const answer = isFetched
-        ? await failingAs('INTERNAL_ERROR', whileFetching(db, principal.workspaceId, params.slug, bring))
-        : await bring()
-      announce(principal.workspaceId, params.slug)
-      return answer
+      return isFetched
+        ? failingAs('INTERNAL_ERROR', whileFetching(db, principal.workspaceId, params.slug, bring))
+        : bring()
     },
 
     uninstallSkill: async ({ principal, params, deps, access }) => {
@@ -110,7 +103,6 @@ export function skillFeature({ database }: Deps, { bus, installWorkflow }: Skill
         const entry = { type: 'skill.uninstalled' as const, workspaceId, details: { slug: params.slug } }
         await recordActivity(tx, principal, entry)
       })
-      announce(workspaceId, params.slug)
       return succeeded
     },
 
@@ -129,7 +121,7 @@ export function skillFeature({ database }: Deps, { bus, installWorkflow }: Skill
       const { workspaceId } = principal
       const { slug } = params
       const number = versionNumber(params.versionNumber)
-      const answer = await createOnce(call, async (tx) => {
+      return createOnce(call, async (tx) => {
         // Held from here on, so that an uninstall cannot come between the look and the new version.
         await store.lockSkill(tx, workspaceId, slug)
         const row = await store.findVersion(tx, workspaceId, slug, number ?? 0)
@@ -142,8 +134,6 @@ export function skillFeature({ database }: Deps, { bus, installWorkflow }: Skill
           answer: { success: true as const, restoredFrom: row.version_number, skill },
         }
       })
-      announce(workspaceId, slug)
-      return answer
     },
 
     diffSkillVersions: async ({ principal: { workspaceId }, params: { slug }, query, deps, signal }) => {
@@ -180,7 +170,7 @@ export function skillFeature({ database }: Deps, { bus, installWorkflow }: Skill
       const storing = fromBundle(deps, principal.workspaceId, bundle, origin)
       const { content, stored } = await failingAs('INTERNAL_ERROR', storing)
       const slug = body.slug ?? content.name
-      const answer = await createOnce(call, async (tx) => {
+      return createOnce(call, async (tx) => {
         const wanted = withOverrides(content, body)
         const { asksForMore } = await writeVersion(tx, deps.config, principal, slug, wanted, { stored })
         const skill = describeSkill(await requireSkill(tx, principal.workspaceId, slug))
@@ -197,8 +187,6 @@ export function skillFeature({ database }: Deps, { bus, installWorkflow }: Skill
           },
         }
       })
-      announce(principal.workspaceId, slug)
-      return answer
     },
   })
   return {

@@ -20,13 +20,11 @@ import type { Call } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import { createOnce } from '#operations/idempotency/idempotency.ts'
 import type { Principal } from '#operations/principal.ts'
-import type { Bus } from '#platform/bus.ts'
 import type { Tx } from '#platform/database.ts'
 import * as store from './store.ts'
 import { compileFor } from './workflows.ts'
 
 export interface LibraryParts {
-  readonly bus: Bus
   readonly toolbox: Toolbox
 }
 
@@ -50,7 +48,7 @@ interface InstallInput {
  * before anything is written, and the row and the reference to the file become visible together or not at all.
  */
 export async function install<R extends Route>(
-  { bus, toolbox }: LibraryParts,
+  { toolbox }: LibraryParts,
   call: Call<R>,
   input: InstallInput,
   answerOf: (row: store.WorkflowRow) => AnswerOf<R>,
@@ -67,7 +65,7 @@ export async function install<R extends Route>(
   const file = { path: 'workflow.json', bytes: Buffer.from(input.text) }
   const bundle = toBundle('workflow', [file])
   const stored = await failingAs('INTERNAL_ERROR', storeForWorkspace(deps, workspaceId, bundle))
-  const answer = await createOnce(call, async (tx) => {
+  return createOnce(call, async (tx) => {
     const row = await writeWorkflow(tx, principal, stored, {
       slug,
       definition_id: workflow.id,
@@ -78,12 +76,6 @@ export async function install<R extends Route>(
     })
     return { resourceId: slug, answer: answerOf(row) }
   })
-  announce(bus, workspaceId, slug)
-  return answer
-}
-
-export function announce(bus: Bus, workspaceId: string, slug: string): void {
-  bus.publish({ type: 'cache-invalidate', workspaceId, keys: ['workflows'], ids: [slug] })
 }
 
 /** The shapes in which a definition is sent. Only the first one has a text of its own. */

@@ -24,14 +24,7 @@ import { walkPages } from '#operations/page.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Deps } from '#platform/deps.ts'
 import { workflowGuide } from './guide.ts'
-import {
-  announce,
-  definitionText,
-  doesNotCompile,
-  firstMistake,
-  install,
-  type LibraryParts,
-} from './install.ts'
+import { definitionText, doesNotCompile, firstMistake, install, type LibraryParts } from './install.ts'
 import * as store from './store.ts'
 import { compileFor } from './workflows.ts'
 
@@ -87,8 +80,8 @@ export function workflowFeature(parts: LibraryParts): Feature {
       return describeWorkflow(row)
     },
 
-    uninstallWorkflow: (call) => uninstall(parts, call),
-    deleteWorkflow: (call) => uninstall(parts, call),
+    uninstallWorkflow: (call) => uninstall(call),
+    deleteWorkflow: (call) => uninstall(call),
   })
   return { routes }
 }
@@ -124,10 +117,12 @@ function walkWorkflows<Item>(
 }
 
 /** The two routes are one operation. Runs keep the definition they were launched with. */
-async function uninstall(
-  { bus }: LibraryParts,
-  { principal, params, deps, access }: Omit<Call<typeof workflowRoutes.deleteWorkflow>, 'route'>,
-) {
+async function uninstall({
+  principal,
+  params,
+  deps,
+  access,
+}: Omit<Call<typeof workflowRoutes.deleteWorkflow>, 'route'>) {
   const { workspaceId } = principal
   await deps.database.transaction(async (tx) => {
     await access.spend(tx)
@@ -135,7 +130,6 @@ async function uninstall(
     const entry = { type: 'workflow.uninstalled' as const, workspaceId, details: { slug: params.slug } }
     await recordActivity(tx, principal, entry)
   })
-  announce(bus, workspaceId, params.slug)
   return succeeded
 }
 

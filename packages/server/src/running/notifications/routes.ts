@@ -6,7 +6,7 @@ import { decodeCursor, timePart, toPage } from '#operations/page.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Db } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
-import { requireThread, type ThreadParts } from '#running/threads/threads.ts'
+import { noteThread, requireThread, type ThreadParts } from '#running/threads/threads.ts'
 import { otherWord } from './happenings.ts'
 import { describeNotification } from './notify.ts'
 import type { RunNotices } from './runs.ts'
@@ -32,28 +32,31 @@ export function notificationFeature({ database }: Deps, parts: ThreadParts, noti
     },
 
     seeThreadNotifications: async ({ principal, params, body, deps, access }) => {
-      const { id, last_sequence } = await requireThread(deps.database.db, principal, params.id)
+      const thread = await requireThread(deps.database.db, principal, params.id)
       await deps.database.transaction(async (tx) => {
         await access.spend(tx)
-        await store.updateSeenThrough(tx, id, body.through ?? last_sequence)
+        await store.updateSeenThrough(tx, thread.id, body.through ?? thread.last_sequence)
+        noteThread(tx, thread, ['notifications'])
       })
       return succeeded
     },
 
     seeNotification: async ({ principal, params, deps, access }) => {
-      const { id } = await requireNotification(deps.database.db, principal, params.id)
+      const { id, thread } = await requireNotification(deps.database.db, principal, params.id)
       await deps.database.transaction(async (tx) => {
         await access.spend(tx)
         await store.updateSeen(tx, id)
+        noteThread(tx, thread, ['notifications'])
       })
       return succeeded
     },
 
     dismissNotification: async ({ principal, params, deps, access }) => {
-      const { id } = await requireNotification(deps.database.db, principal, params.id)
+      const { id, thread } = await requireNotification(deps.database.db, principal, params.id)
       await deps.database.transaction(async (tx) => {
         await access.spend(tx)
         await store.updateDismissed(tx, id)
+        noteThread(tx, thread, ['notifications'])
       })
       return succeeded
     },
@@ -88,7 +91,8 @@ async function readPage(db: Db, principal: Principal, query: Asked, threadRowId?
 async function requireNotification(db: Db, principal: Principal, id: string) {
   const found = await store.findNotification(db, principal.workspaceId, personOf(principal), id)
   if (!found) throw new ApiError('NOT_FOUND')
-  return found
+  const { visibility, user_id, workspace_id, thread_kind: kind } = found
+  return { id, thread: { kind, visibility, user_id, workspace_id } }
 }
 
 /** Whose private threads are seen: a person's in the app, and nobody's by a key or an app. */

@@ -79,7 +79,7 @@ function ofVisibleThreads(db: Db, workspaceId: string, personId: string | null) 
     .selectFrom('notifications as n')
     .innerJoin('threads as t', 't.id', 'n.thread_row_id')
     .selectAll('n')
-    .select('t.thread_id')
+    .select(['t.thread_id', 't.visibility', 't.user_id', 't.kind as thread_kind'])
     .where('n.workspace_id', '=', workspaceId)
     .where((e) =>
       e.or([

@@ -1,4 +1,5 @@
 import { canonical } from '#platform/canonical.ts'
+import { noteChange } from '#platform/changes.ts'
 import type { Deps } from '#platform/deps.ts'
 import { compose, type Facts, receiptId } from './compose.ts'
 import { factsOfExecution, factsOfRun } from './facts.ts'
@@ -36,5 +37,6 @@ export async function keepReceipt({ config, database, signer }: ReceiptParts, fa
       key_id: keyId,
     })
     await store.deleteDue(tx, subject)
+    noteChange(tx, { kinds: ['receipts'], workspaceId })
   })
 }

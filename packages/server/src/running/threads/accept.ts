@@ -8,7 +8,7 @@ import { ApiError } from '#operations/errors.ts'
 import type { Config } from '#platform/config.ts'
 import type { Tx } from '#platform/database.ts'
 import { withoutSecrets } from '#platform/secrets.ts'
-import { enterThread, type Sender } from './enter.ts'
+import { enterThread, noteThread, type Sender } from './enter.ts'
 import { breakOffRun, type Change, changeOf, interrupted, say, startRun } from './lifecycle.ts'
 import { authorOf } from './said.ts'
 import { updateTainted } from './step-store.ts'
@@ -66,6 +66,7 @@ export async function accept(tx: Tx, config: AcceptConfig, incoming: Incoming): 
   const entered = await enterThread(tx, principal, threadId, agent.slug, { visibility, kind })
   if (entered.kind === 'step' && entered.last_sequence > 0) throw takesNoMessages()
   const thread = { ...entered, title: entered.title || titleOf(incoming.text) }
+  noteThread(tx, thread, ['threads', 'traces'])
   const change = changeOf(thread)
   const active = thread.active_run === null ? undefined : await store.findRunById(tx, thread.active_run)
   const queued = await store.listQueued(tx, thread.id)

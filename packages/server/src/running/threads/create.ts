@@ -3,7 +3,7 @@ import { ApiError } from '#operations/errors.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Tx } from '#platform/database.ts'
 import { titleOf } from './accept.ts'
-import { requireThreadRoom } from './enter.ts'
+import { noteThread, requireThreadRoom } from './enter.ts'
 import * as store from './store.ts'
 
 interface ThreadInput {
@@ -59,6 +59,9 @@ export async function createThread(
     visibility: input.visibility ?? 'workspace',
     on_notification: input.onNotification ?? 'record',
   })
-  if (made) return made
+  if (made) {
+    noteThread(tx, made, ['threads'])
+    return made
+  }
   throw new ApiError('CONFLICT', { message: 'There is a thread of this id already; choose another' })
 }

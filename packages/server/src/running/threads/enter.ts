@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { threadLimits } from '@guildhall/contract'
+import { type ChangeKind, threadLimits } from '@guildhall/contract'
 import { ApiError } from '#operations/errors.ts'
 import type { Principal } from '#operations/principal.ts'
+import { noteChange } from '#platform/changes.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import * as store from './store.ts'
 
@@ -53,6 +54,16 @@ export function isVisible(
   { kind, userId }: Pick<Principal, 'kind' | 'userId'>,
 ): boolean {
   return thread.visibility === 'workspace' || (kind === 'session' && thread.user_id === userId)
+}
+
+/** That something about it reads differently now: of a private one nobody hears but whose it is, of a step's nobody. */
+export function noteThread(
+  tx: Tx,
+  thread: Pick<store.ThreadRow, 'kind' | 'visibility' | 'workspace_id' | 'user_id'>,
+  kinds: readonly ChangeKind[],
+): void {
+  const { kind, visibility, workspace_id: workspaceId, user_id: userId } = thread
+  if (kind === 'chat') noteChange(tx, { kinds, userId, ...(visibility === 'workspace' && { workspaceId }) })
 }
 
 /** The thread of that id, unless it is somebody else's private one. */

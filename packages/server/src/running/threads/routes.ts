@@ -6,14 +6,14 @@ import type { Feature } from '#operations/feature.ts'
 import { createOnce } from '#operations/idempotency/idempotency.ts'
 import { decodeCursor, rowIdPart, timePart, toPage } from '#operations/page.ts'
 import type { Principal } from '#operations/principal.ts'
-import type { Db } from '#platform/database.ts'
+import type { Db, Tx } from '#platform/database.ts'
 import { deleteChatTrace } from '#running/traces/traces.ts'
 import type { Streams } from '#streams/streams.ts'
 import { requireAgent } from './addressed.ts'
 import { changeThread, interruptRun, type ThreadParts } from './changes.ts'
 import { createThread, mayWake, notToBeWoken } from './create.ts'
 import { describeRun, describeThread, describeThreadItem } from './describe.ts'
-import { findVisible, requireThread } from './enter.ts'
+import { findVisible, noteThread, requireThread } from './enter.ts'
 import { breakOffRun, interrupted } from './lifecycle.ts'
 import { deleteOldSubscriptions, listRuns, listThreads } from './list-store.ts'
 import { messageHandlers } from './message-routes.ts'
@@ -69,6 +69,9 @@ export function threadFeature(parts: ThreadParts, streams?: Streams): Feature {
         if ((body.visibility ?? thread.visibility) !== thread.visibility && !isOwner) throw ownersAlone()
         if (body.onNotification === 'wake' && !mayWake(thread, principal)) throw notToBeWoken()
         await access.spend(tx)
+        // Whoever saw it hears that they see it no more, and whoever sees it from now on that they do.
+        for (const visibility of [thread.visibility, body.visibility ?? thread.visibility])
+          noteThread(tx, { ...thread, visibility }, ['threads', 'traces'])
         if (body.visibility === 'private') await deleteChatTrace(tx, thread.workspace_id, thread.trace_id)
         await store.updateThread(tx, id, {
           ...(body.title !== undefined && { title: body.title }),
@@ -93,6 +96,7 @@ export function threadFeature(parts: ThreadParts, streams?: Streams): Feature {
         if (await store.isAskedIn(tx, id)) throw askerGoesOn()
         if (run) await breakOffRun(tx, change, run, interrupted)
         await store.deleteThread(tx, id)
+        noteThread(tx, thread, ['threads', 'traces'])
         return true
       })
       if (!gone) throw new ApiError('NOT_FOUND')
@@ -142,7 +146,11 @@ export function threadFeature(parts: ThreadParts, streams?: Streams): Feature {
       // Without the scope nobody is told of what somebody else has started whether it exists.
       if (!isStartedBy(run, principal)) await access.require(route.scopesBeyondOwn)
       if (!thread || (runId !== undefined && !run)) throw new ApiError('NOT_FOUND')
-      const outcome = run && (await interruptRun(parts, run, (tx) => access.spend(tx)))
+      const stop = (tx: Tx) => {
+        noteThread(tx, thread, ['threads', 'traces'])
+        return access.spend(tx)
+      }
+      const outcome = run && (await interruptRun(parts, run, stop))
       if (!outcome) return { success: false, runId: null, status: null }
       return { success: outcome.changed, runId: toRunId(outcome.run.run_id), status: outcome.run.status }
     },

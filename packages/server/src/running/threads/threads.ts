@@ -5,7 +5,7 @@
 
 export { findAddressee } from './addressed.ts'
 export { changeThread, stopChatsOfKey, type ThreadParts, wakeDecided } from './changes.ts'
-export { requireThread } from './enter.ts'
+export { noteThread, requireThread } from './enter.ts'
 export { type Change, say } from './lifecycle.ts'
 export { isListenedTo, listChatsOfKey, listListening } from './list-store.ts'
 export { chatQueue } from './queue.ts'

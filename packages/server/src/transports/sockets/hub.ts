@@ -20,12 +20,18 @@ export type CredentialChecks = Readonly<
   Record<Principal['kind'], (asked: readonly Asked[]) => Promise<Asked[]>>
 >
 
+/** A channel of the bus, and the workspace as of which its events are heard that name none. */
+interface Heard {
+  readonly channel: string
+  readonly asIn?: string
+}
+
 interface HubOptions {
   readonly bus: Bus
   readonly metrics: Metrics
   readonly checks: CredentialChecks
   /** The channels that a listener hears. */
-  readonly channelsOf: (bearer: Bearer) => string[]
+  readonly channelsOf: (bearer: Bearer) => Heard[]
   /** Beyond so many of one credential in this process the oldest ends. */
   readonly mostPerCredential: number
 }
@@ -67,7 +73,7 @@ export class ListenerHub {
     const listener: Listener = { bearer, credential, rights, socket: undefined, ended: false }
     const own = this.#byCredential.get(credential) ?? new Set()
     this.#byCredential.set(credential, own.add(listener))
-    for (const channel of this.#options.channelsOf(bearer)) this.#enter(channel, listener)
+    for (const heard of this.#options.channelsOf(bearer)) this.#enter(heard, listener)
     return {
       listener,
       credential,
@@ -138,26 +144,30 @@ export class ListenerHub {
     const own = this.#byCredential.get(listener.credential)
     if (!own?.delete(listener)) return
     if (own.size === 0) this.#byCredential.delete(listener.credential)
-    for (const channel of this.#options.channelsOf(listener.bearer)) {
-      const known = this.#channels.get(channel)
+    for (const heard of this.#options.channelsOf(listener.bearer)) {
+      const name = nameOfHeard(heard)
+      const known = this.#channels.get(name)
       known?.hearing.listeners.delete(listener)
       if (known?.hearing.listeners.size !== 0) continue
       known.leave()
-      this.#channels.delete(channel)
+      this.#channels.delete(name)
     }
   }
 
-  #enter(channel: string, listener: Listener): void {
-    const known = this.#channels.get(channel)
+  #enter(heard: Heard, listener: Listener): void {
+    const { channel, asIn } = heard
+    const name = nameOfHeard(heard)
+    const known = this.#channels.get(name)
     const hearing =
       known?.hearing ?? new ChannelListeners((count) => this.#options.metrics.eventsDelivered.inc(count))
     hearing.listeners.add(listener)
     if (known) return
     const leave = this.#options.bus.listen(channel, (text) => {
       // A listener in the event's own workspace hears it there, and must not hear it twice.
-      hearing.tell(Buffer.from(text), channel.startsWith(elsewhere) ? workspaceOf(text) : undefined)
+      const frame = Buffer.from(asIn === undefined ? text : toldIn(asIn, text))
+      hearing.tell(frame, channel.startsWith(elsewhere) ? workspaceOf(text) : undefined)
     })
-    this.#channels.set(channel, { hearing, leave })
+    this.#channels.set(name, { hearing, leave })
   }
 }
 
@@ -175,9 +185,20 @@ async function hasRights({ rights }: Listener): Promise<boolean> {
 const elsewhere = approvalChannel('')
 
 /** Only a person's own session hears of approvals in the person's other workspaces, and of what is theirs alone. */
-export function channelsOf({ kind, userId, workspaceId }: Bearer): string[] {
-  const own = workspaceChannel(workspaceId)
-  return kind === 'session' ? [own, approvalChannel(userId), personChannel(userId)] : [own]
+export function channelsOf({ kind, userId, workspaceId }: Bearer): Heard[] {
+  const own = { channel: workspaceChannel(workspaceId) }
+  if (kind !== 'session') return [own]
+  const ofPerson = { channel: personChannel(userId), asIn: workspaceId }
+  return [own, { channel: approvalChannel(userId) }, ofPerson]
+}
+
+function nameOfHeard({ channel, asIn }: Heard): string {
+  return asIn === undefined ? channel : `${channel} ${asIn}`
+}
+
+function toldIn(workspaceId: string, text: string): string {
+  const { type, id, workspaceId: named = workspaceId, ...fields } = JSON.parse(text)
+  return JSON.stringify({ type, id, workspaceId: named, ...fields })
 }
 
 function workspaceOf(text: string): string | undefined {
