@@ -194,7 +194,13 @@ export const tests: readonly Proof[] = [
     run: {
       files: [
         ...['skill-run', 'threads', 'workflow-stream'].map((name) => `test/conformance/${name}.test.ts`),
-        ...server('access/asks', 'access/pairing-scopes', 'access/self', 'running/trace-tenants'),
+        ...server(
+          'access/asks',
+          'access/pairing-scopes',
+          'access/self',
+          'running/trace-tenants',
+          'house/told',
+        ),
       ],
     },
   },
