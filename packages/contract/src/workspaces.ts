@@ -98,7 +98,7 @@ export const workspaceRoutes = defineRoutes({
   removeMember: {
     method: 'DELETE',
     path: '/api/v1/workspaces/current/members/:userId',
-    summary: "Remove a member, or leave; the member's keys of this workspace stop working",
+    summary: "Remove a member, or leave; the member's keys and grants of apps here end for good",
     description: 'Only owners remove others. 409 for the last owner: make somebody else one first.',
     resource: 'members',
     verb: 'remove',

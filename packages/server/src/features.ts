@@ -3,11 +3,12 @@ import { Approvals, budgetKind, toolKind, workflowKind } from '#access/approvals
 import { approvalFeature } from '#access/approvals/routes.ts'
 import { askKind } from '#access/asks/asks.ts'
 import { askFeature } from '#access/asks/routes.ts'
-import { endGrantsOfKey, grantAtPairing, scopeKinds } from '#access/consent/consent.ts'
+import { endGrantsOfKeys, grantAtPairing, scopeKinds } from '#access/consent/consent.ts'
 import { consentFeature } from '#access/consent/routes.ts'
-import { KeyCheck } from '#access/keys/keys.ts'
+import { endKeysOfMember, KeyCheck } from '#access/keys/keys.ts'
+import type { EndDoors } from '#access/keys/revoke.ts'
 import { keyFeature } from '#access/keys/routes.ts'
-import { OAuthCheck } from '#access/oauth/oauth.ts'
+import { endGrantsOfMember, OAuthCheck } from '#access/oauth/oauth.ts'
 import { oauthFeature } from '#access/oauth/routes.ts'
 import type { SenderParts } from '#access/push/push.ts'
 import { pushFeature } from '#access/push/routes.ts'
@@ -137,6 +138,10 @@ export function bindFeatures(
     workflow: workflowKind((answered) => answerQuestion(runs, answered)),
   }
   const approvals = new Approvals(deps, bus, kinds, (id) => wakeDecided(executions, id))
+  const endAlong: EndDoors['endAlong'] = async (tx, keyIds) => ({
+    endedGrants: await endGrantsOfKeys(tx, keyIds),
+    ...(await approvals.endWithKeys(tx, keyIds)),
+  })
   const { db } = deps.database
   const features: Feature[] = [
     idempotencyFeature(deps),
@@ -145,6 +150,17 @@ export function bindFeatures(
     workspaceFeature({
       setSessionWorkspace: (sessionId, workspaceId) =>
         setSessionWorkspace(deps.database, sessions, sessionId, workspaceId),
+      endAccess: async (tx, member) => {
+        const keyIds = await endKeysOfMember(tx, member)
+        const grantIds = await endGrantsOfMember(tx, member)
+        const along = await endAlong(tx, keyIds)
+        const tell = async () => {
+          await Promise.all(keyIds.map((id) => keys.announceChange(id)))
+          await Promise.all(grantIds.map((id) => oauth.announceEnd(`oauth:${id}`)))
+          await along.tell()
+        }
+        return { endedKeys: keyIds.length, endedOAuthGrants: grantIds.length, tell }
+      },
       announceRemoval: (workspaceId, userId) => announceRemoval(bus, workspaceId, userId),
     }),
     invitationFeature(deps),
@@ -155,10 +171,7 @@ export function bindFeatures(
         const stoppedRuns = (await stopChatsOfKey(executions, keyId)) + (await stopRunsOfKey(runs, keyId, by))
         return { stopped: stoppedRuns + (await stopExecutionsOfKey(executions, keyId, by)), stoppedRuns }
       },
-      endAlong: async (tx, keyId) => ({
-        endedGrants: await endGrantsOfKey(tx, keyId),
-        ...(await approvals.endWithKey(tx, keyId)),
-      }),
+      endAlong,
       requireDeviceAuth: (tx, userId, input, deviceAuth) =>
         requireAssertionIfRegistered(tx, deps, userId, createKeySubject(input), deviceAuth),
     }),

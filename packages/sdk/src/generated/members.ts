@@ -30,7 +30,7 @@ export const listMembers: Operation<{ query?: ListMembersQuery | undefined }, Li
 }
 
 /**
- * Remove a member, or leave; the member's keys of this workspace stop working.
+ * Remove a member, or leave; the member's keys and grants of apps here end for good.
  *
  * Only owners remove others. 409 for the last owner: make somebody else one first.
  */
@@ -102,7 +102,7 @@ export class Members extends Resource {
     )
   }
   /**
-   * Remove a member, or leave; the member's keys of this workspace stop working.
+   * Remove a member, or leave; the member's keys and grants of apps here end for good.
    *
    * Only owners remove others. 409 for the last owner: make somebody else one first.
    */

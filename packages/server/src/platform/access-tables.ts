@@ -94,7 +94,7 @@ export interface AccessTables {
     last_used_ip: string | null
     claim_before: OptionalTime
     revoked_at: OptionalTime
-    revoked_because: 'revoked' | 'leak_reported' | null
+    revoked_because: 'revoked' | 'leak_reported' | 'member_removed' | null
   }
   api_key_secrets: {
     secret_hash: Buffer

@@ -86,11 +86,14 @@ export class Approvals {
   }
 
   /**
-   * In the transaction that ends a key, and under its lock: nobody could decide any more what it asks. `tell` says so, after
-   * the commit.
+   * In the transaction that ends keys, and under their locks: nobody could decide any more what they ask. `tell` says so,
+   * after the commit.
    */
-  async endWithKey(tx: Tx, keyId: number): Promise<{ droppedRequests: number; tell: () => Promise<void> }> {
-    const ended = await store.updateEndedWithKey(tx, keyId, this.#shared)
+  async endWithKeys(
+    tx: Tx,
+    keyIds: readonly number[],
+  ): Promise<{ droppedRequests: number; tell: () => Promise<void> }> {
+    const ended = await store.updateEndedWithKeys(tx, keyIds, this.#shared)
     const tell = async () => {
       for (const { id, kind, workspace_id: workspaceId, user_id: userId } of ended) {
         const word = { kind, workspaceId, userId, ids: [id], status: 'expired' } as const

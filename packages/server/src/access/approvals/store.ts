@@ -232,12 +232,12 @@ export async function updateWithdrawn(
   return rows.map(({ id }) => id)
 }
 
-/** Whatever a key waits for that only its owner could decide. Gives those that were open. */
-export async function updateEndedWithKey(tx: Tx, keyId: number, shared: readonly StoredKind[]) {
+/** Whatever keys wait for that only their owner could decide. Gives those that were open. */
+export async function updateEndedWithKeys(tx: Tx, keyIds: readonly number[], shared: readonly StoredKind[]) {
   return tx
     .updateTable('approval_requests')
     .set({ closed: 'expired', expires_at: now })
-    .where('key_id', '=', keyId)
+    .where((e) => e('key_id', '=', e.fn.any(e.val([...keyIds]))))
     .where('kind', 'not in', shared)
     .where(isPending('approval_requests'))
     .where('closed', 'is', null)

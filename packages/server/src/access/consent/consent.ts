@@ -10,7 +10,7 @@ import * as store from './store.ts'
 
 export { createGrants } from './grants.ts'
 export { grantAtPairing, scopeKinds } from './scope-kinds.ts'
-export { deleteLiveGrants as endGrantsOfKey } from './store.ts'
+export { deleteLiveGrants as endGrantsOfKeys } from './store.ts'
 export type { TouchReaders } from './touched.ts'
 
 const scopesByDefault = ['profile:read', 'agent:list']

@@ -137,11 +137,11 @@ export async function claimGrantEnd(tx: Tx, keyId: number, grantId: number) {
     .executeTakeFirst()
 }
 
-/** All that a key could still use; how many that were. What it has used stays on record. */
-export async function deleteLiveGrants(tx: Tx, keyId: number): Promise<number> {
+/** All that keys could still use; how many that were. What they have used stays on record. */
+export async function deleteLiveGrants(tx: Tx, keyIds: readonly number[]): Promise<number> {
   const { numDeletedRows } = await tx
     .deleteFrom('grants')
-    .where('key_id', '=', keyId)
+    .where((e) => e('key_id', '=', e.fn.any(e.val([...keyIds]))))
     .where('consumed_at', 'is', null)
     .where('expires_at', '>', now)
     .executeTakeFirst()

@@ -1,6 +1,6 @@
 import { now, secondsAgo } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
-import { exists } from './store.ts'
+import { exists, notLapsed } from './store.ts'
 
 /** Undefined when there was nothing to revoke. The secrets go: a revoked key cannot come back. */
 export async function claimRevocation(
@@ -17,6 +17,25 @@ export async function claimRevocation(
   const revoked = await revocation.returning(['id', 'label', 'user_id', 'workspace_id']).executeTakeFirst()
   if (revoked) await tx.deleteFrom('api_key_secrets').where('key_id', '=', key.id).execute()
   return revoked
+}
+
+/** Every key with which somebody who is no member any more acted there. They do not come back with the person. */
+export async function claimRemoval(tx: Tx, { workspaceId, userId }: { workspaceId: string; userId: string }) {
+  const revoked = await tx
+    .updateTable('api_keys')
+    .set({ revoked_at: now, revoked_because: 'member_removed' })
+    .where('workspace_id', '=', workspaceId)
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .where(notLapsed)
+    .returning('id')
+    .execute()
+  const ids = revoked.map(({ id }) => id)
+  await tx
+    .deleteFrom('api_key_secrets')
+    .where((e) => e('key_id', '=', e.fn.any(e.val(ids))))
+    .execute()
+  return ids
 }
 
 /** Of these, the ones that are this person's and exist or were revoked, held still and in one order. */

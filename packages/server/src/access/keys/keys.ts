@@ -1,5 +1,6 @@
 import { fullAccess, keysPerUser } from '@guildhall/contract'
 import { findUser, lockUser } from '#accounts/users/users.ts'
+import { holdMembership } from '#accounts/workspaces/workspaces.ts'
 import { CredentialCache } from '#operations/credential-cache.ts'
 import { ApiError } from '#operations/errors.ts'
 import { Noted } from '#operations/noted.ts'
@@ -14,6 +15,7 @@ import * as secretStore from './secret-store.ts'
 import * as store from './store.ts'
 
 export { findTouchable, listAddresses } from './address-store.ts'
+export { claimRemoval as endKeysOfMember } from './end-store.ts'
 export { requireKnownScopes } from './known-scopes.ts'
 export { readKey } from './read.ts'
 export { findLiveKeys } from './secret-store.ts'
@@ -135,6 +137,7 @@ export interface NewKey {
  */
 export async function createKey(tx: Tx, key: NewKey): Promise<number> {
   await lockUser(tx, key.userId)
+  await holdMembership(tx, key.workspaceId, key.userId)
   const mode = await modeOf(tx, key.userId)
   const limit = keysPerUser[mode]
   if (limit !== null && (await store.countKeys(tx, key.userId)) >= limit) {

@@ -25,8 +25,8 @@ interface EndedAlong {
 export interface EndDoors {
   /** Ends whatever a key has running; how much that was. */
   stopRunning(keyId: number, by: Author): Promise<Stopped>
-  /** Ends what a key was granted and what it asks, in the transaction that ends the key; `tell` is for after it. */
-  endAlong(tx: Tx, keyId: number): Promise<EndedAlong & { tell(): Promise<void> }>
+  /** Ends what keys were granted and what they ask, in the transaction that ends them; `tell` is for after it. */
+  endAlong(tx: Tx, keyIds: readonly number[]): Promise<EndedAlong & { tell(): Promise<void> }>
 }
 
 type Because = 'revoked' | 'leak_reported'
@@ -45,7 +45,7 @@ export function keyEndHandlers(
     if (!revoked) return undefined
     await recordKey(tx, author, because === 'revoked' ? 'key.revoked' : 'key.leak_reported', revoked)
     if (because === 'leak_reported') noteChange(tx, { kinds: ['keys'], userId: revoked.user_id })
-    return { revoked, ...(await endAlong(tx, key.id)) }
+    return { revoked, ...(await endAlong(tx, [key.id])) }
   }
 
   const revoke = async (author: Author, key: { id: number; userId?: string }, because: Because) => {

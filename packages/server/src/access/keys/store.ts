@@ -2,9 +2,12 @@ import { type SqlBool, sql } from 'kysely'
 import { now } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 
-/** A key that exists: not revoked, its owner still a member, and if it was paired, claimed or still claimable. */
+/** If it was paired: claimed or still claimable. */
+export const notLapsed = sql<SqlBool>`(claim_before is null or claim_before > guild_now())`
+
+/** A key that exists: not revoked, its owner still a member, and not lapsed. */
 export const exists = sql<SqlBool>`(
-  api_keys.revoked_at is null and (claim_before is null or claim_before > guild_now())
+  api_keys.revoked_at is null and ${notLapsed}
   and exists (select 1 from workspace_members where workspace_members.workspace_id = api_keys.workspace_id
     and workspace_members.user_id = api_keys.user_id))`
 

@@ -5,7 +5,7 @@ import { errors } from 'oidc-provider'
 import { recordActivity } from '#accounts/activity/activity.ts'
 import { claimSignIn } from '#accounts/sessions/sessions.ts'
 import { findUser, type User } from '#accounts/users/users.ts'
-import { findWorkspace, listWorkspaces } from '#accounts/workspaces/workspaces.ts'
+import { findWorkspace, holdMembership, listWorkspaces } from '#accounts/workspaces/workspaces.ts'
 import { inPerson } from '#operations/actor.ts'
 import { ApiError } from '#operations/errors.ts'
 import { noteChange } from '#platform/changes.ts'
@@ -97,6 +97,7 @@ async function decide(deps: Deps, provider: Provider, call: RawCall): Promise<vo
   })
   // Without a workspace a grant is good for nothing, so nothing is lost between the two.
   await deps.database.transaction(async (tx) => {
+    await holdMembership(tx, workspace.id, person.id)
     await store.updateGrantWorkspace(tx, grantId, workspace.id, documentOf(interaction)?.name)
     noteChange(tx, { kinds: ['oauthGrants'], userId: person.id })
     await recordActivity(tx, actor, { type: 'oauth_grant.allowed', workspaceId: workspace.id, details })

@@ -1,3 +1,3 @@
 export { OAuthCheck } from './check.ts'
 export { authorizationServer } from './endpoints.ts'
-export { findLiveGrants } from './store.ts'
+export { claimGrantEnds as endGrantsOfMember, findLiveGrants } from './store.ts'

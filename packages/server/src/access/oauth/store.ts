@@ -155,6 +155,26 @@ export async function claimGrantEnd(tx: Tx, grantId: string) {
   return grant
 }
 
+/** Every grant with which apps acted for somebody there, with what was issued under it. */
+export async function claimGrantEnds(
+  tx: Tx,
+  { workspaceId, userId }: { workspaceId: string; userId: string },
+): Promise<number[]> {
+  const grants = await tx
+    .deleteFrom('oauth_records')
+    .where('model', '=', grantModel)
+    .where('user_id', '=', userId)
+    .where('workspace_id', '=', workspaceId)
+    .returning(['id', 'grant_id'])
+    .execute()
+  const names = grants.map(({ grant_id }) => grant_id)
+  await tx
+    .deleteFrom('oauth_records')
+    .where((e) => e('grant_id', '=', e.fn.any(e.val(names))))
+    .execute()
+  return grants.map(({ id }) => id)
+}
+
 export interface AuthenticatedToken {
   grantRow: number
   clientId: string

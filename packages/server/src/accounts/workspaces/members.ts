@@ -46,12 +46,15 @@ export async function requireRoomForWorkspace(tx: Tx, userId: string): Promise<v
   })
 }
 
-/** An owner removes anybody, a member itself; a workspace keeps at least one owner. */
+/**
+ * An owner removes anybody, a member itself; a workspace keeps at least one owner. Gives the person's id as it is stored.
+ * What the member holds there is ended after this, in the same transaction.
+ */
 export async function removeMember(
   tx: Tx,
   { workspaceId, actorId }: { workspaceId: string; actorId: string },
   userId: string,
-): Promise<void> {
+): Promise<string> {
   await store.lockWorkspace(tx, workspaceId)
   if (userId !== actorId) await requireOwner(tx, workspaceId, actorId)
   const member = isUuid(userId) ? await store.findMember(tx, workspaceId, userId) : undefined
@@ -62,8 +65,18 @@ export async function removeMember(
       message: 'The last owner cannot leave; make somebody else an owner first',
     })
   }
-  await store.deleteMember(tx, workspaceId, userId)
-  noteChange(tx, { kinds: ['workspaces', 'keys', 'oauthGrants'], userId })
+  await store.deleteMember(tx, workspaceId, member.userId)
+  noteChange(tx, { kinds: ['workspaces', 'keys', 'oauthGrants'], userId: member.userId })
+  return member.userId
+}
+
+/**
+ * Whoever is a member stays one until the transaction ends, so that a removal finds what they are given in it. Who was
+ * removed a moment ago is given nothing.
+ */
+export async function holdMembership(tx: Tx, workspaceId: string, userId: string): Promise<void> {
+  if (await store.holdMember(tx, workspaceId, userId)) return
+  throw new ApiError('FORBIDDEN', { message: 'You are not a member of that workspace' })
 }
 
 export async function requireOwner(db: Db, workspaceId: string, userId: string): Promise<void> {

@@ -5,14 +5,18 @@ import { ApiError } from '#operations/errors.ts'
 import type { Feature } from '#operations/feature.ts'
 import { createOnce } from '#operations/idempotency/idempotency.ts'
 import { decodeCursor, timePart, toPage, uuidPart } from '#operations/page.ts'
+import type { WorkspaceDoors } from './doors.ts'
 import { removeMember } from './members.ts'
-import type { SessionDefaults } from './session-defaults.ts'
 import * as store from './store.ts'
 import { createTeamWorkspace, describeWorkspace, findWorkspace } from './workspaces.ts'
 
 const defaultPage = 50
 
-export function workspaceFeature({ setSessionWorkspace, announceRemoval }: SessionDefaults): Feature {
+export function workspaceFeature({
+  setSessionWorkspace,
+  endAccess,
+  announceRemoval,
+}: WorkspaceDoors): Feature {
   const routes = bindRoutes(workspaceRoutes, {
     listWorkspaces: async ({ principal, deps }) => {
       const { kind, userId, workspaceId } = principal
@@ -61,12 +65,15 @@ export function workspaceFeature({ setSessionWorkspace, announceRemoval }: Sessi
 
     removeMember: async ({ principal, params, deps }) => {
       const { userId: actorId, workspaceId } = principal
-      await deps.database.transaction(async (tx) => {
-        await removeMember(tx, { workspaceId, actorId }, params.userId)
-        const details = { userId: params.userId }
+      const { userId, tell } = await deps.database.transaction(async (tx) => {
+        const userId = await removeMember(tx, { workspaceId, actorId }, params.userId)
+        const { tell, ...ended } = await endAccess(tx, { workspaceId, userId })
+        const details = { userId, ...ended }
         await recordActivity(tx, principal, { type: 'member.removed', workspaceId, details })
+        return { userId, tell }
       })
-      announceRemoval(workspaceId, params.userId)
+      announceRemoval(workspaceId, userId)
+      await tell()
       return succeeded
     },
   })

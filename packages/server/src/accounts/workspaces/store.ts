@@ -117,20 +117,25 @@ export async function listMemberIds(db: Db, workspaceId: string): Promise<string
 }
 
 /**
- * What a workspace holds (agents, skills, workflows) is counted and added to one after the other. Weaker than
- * `lockWorkspace`: rows that refer to the workspace are written meanwhile.
+ * What a workspace has (members, agents, skills, workflows) is counted and changed by one at a time. Rows that refer to
+ * the workspace are written meanwhile: whoever holds one of its keys and writes a line about it does not wait for this.
  */
-export async function lockContents(tx: Tx, workspaceId: string): Promise<void> {
-  await tx.selectFrom('workspaces').select('id').where('id', '=', workspaceId).forNoKeyUpdate().execute()
-}
-
-/** Locks the workspace, so that members are counted and owners kept by one change at a time. */
 export async function lockWorkspace(tx: Tx, workspaceId: string) {
   return tx
     .selectFrom('workspaces')
     .select(['id', 'kind'])
     .where('id', '=', workspaceId)
-    .forUpdate()
+    .forNoKeyUpdate()
+    .executeTakeFirst()
+}
+
+export async function holdMember(tx: Tx, workspaceId: string, userId: string) {
+  return tx
+    .selectFrom('workspace_members')
+    .select('user_id')
+    .where('workspace_id', '=', workspaceId)
+    .where('user_id', '=', userId)
+    .forKeyShare()
     .executeTakeFirst()
 }
 

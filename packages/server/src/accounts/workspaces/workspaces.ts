@@ -6,8 +6,8 @@ import { isUuid } from '#platform/ids.ts'
 import { requireRoomForWorkspace } from './members.ts'
 import * as store from './store.ts'
 
-export { joinWorkspace, lockTeam, requireOwner } from './members.ts'
-export { findPersonalWorkspace, listMemberIds, listWorkspaces, lockContents } from './store.ts'
+export { holdMembership, joinWorkspace, lockTeam, requireOwner } from './members.ts'
+export { findPersonalWorkspace, listMemberIds, listWorkspaces, lockWorkspace } from './store.ts'
 
 /** The workspace as one of its members sees it; undefined alike for a foreign and an unknown one. */
 export async function findWorkspace(database: Database, workspaceId: string, userId: string) {

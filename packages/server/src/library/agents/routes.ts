@@ -8,7 +8,7 @@ import {
   toDs,
 } from '@guildhall/contract'
 import { recordActivity } from '#accounts/activity/activity.ts'
-import { lockContents } from '#accounts/workspaces/workspaces.ts'
+import { lockWorkspace } from '#accounts/workspaces/workspaces.ts'
 import { bindRoutes } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Feature } from '#operations/feature.ts'
@@ -37,7 +37,7 @@ export function agentFeature(deps: Deps): Feature {
       }
       requireKnownModel(deps.config, body.model)
       return createOnce(call, async (tx) => {
-        await lockContents(tx, workspaceId)
+        await lockWorkspace(tx, workspaceId)
         await ensurePrimary(tx, workspaceId)
         await requireRoom(tx, workspaceId)
         if (await store.findAgent(tx, workspaceId, body.slug)) {
@@ -64,7 +64,7 @@ export function agentFeature(deps: Deps): Feature {
       const { workspaceId } = principal
       requireKnownModel(deps.config, body.model)
       const row = await deps.database.transaction(async (tx) => {
-        await lockContents(tx, workspaceId)
+        await lockWorkspace(tx, workspaceId)
         const before = await requireAgent(tx, workspaceId, params.agentId)
         const change = changesOf(before, body)
         if (change.is_primary === false) throw primaryStays()
@@ -92,7 +92,7 @@ export function agentFeature(deps: Deps): Feature {
       const { principal, params, deps, access } = call
       const { workspaceId, userId } = principal
       const restore = async (tx: Tx) => {
-        await lockContents(tx, workspaceId)
+        await lockWorkspace(tx, workspaceId)
         const before = await requireAgent(tx, workspaceId, params.agentId)
         const version = await versionStore.findVersion(
           tx,
@@ -133,7 +133,7 @@ export function agentFeature(deps: Deps): Feature {
     deleteAgent: async ({ principal, params, deps, access }) => {
       const { workspaceId } = principal
       await deps.database.transaction(async (tx) => {
-        await lockContents(tx, workspaceId)
+        await lockWorkspace(tx, workspaceId)
         const row = await requireAgent(tx, workspaceId, params.agentId)
         await access.spend(tx)
         if (!(await removeAgent(tx, workspaceId, row.slug))) throw primaryStays()

@@ -1,6 +1,6 @@
 import { isSlug, skillsPerWorkspace } from '@guildhall/contract'
 import { recordActivity } from '#accounts/activity/activity.ts'
-import { executionRunning, lockContents, shareSlot } from '#accounts/workspaces/workspaces.ts'
+import { executionRunning, lockWorkspace, shareSlot } from '#accounts/workspaces/workspaces.ts'
 import {
   type Bundle,
   claimBundle,
@@ -193,7 +193,7 @@ export async function requireFreeSlot(tx: Tx, workspaceId: string): Promise<void
 }
 
 async function requireRoom(tx: Tx, workspaceId: string): Promise<void> {
-  await lockContents(tx, workspaceId)
+  await lockWorkspace(tx, workspaceId)
   if ((await store.countSkills(tx, workspaceId)) < skillsPerWorkspace) return
   throw new ApiError('INVALID_INPUT', {
     message: `A workspace holds at most ${skillsPerWorkspace} skills; uninstall one first`,

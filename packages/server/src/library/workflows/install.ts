@@ -6,7 +6,7 @@ import {
   workflowsPerWorkspace,
 } from '@guildhall/contract'
 import { recordActivity } from '#accounts/activity/activity.ts'
-import { lockContents } from '#accounts/workspaces/workspaces.ts'
+import { lockWorkspace } from '#accounts/workspaces/workspaces.ts'
 import {
   failingAs,
   keepBundle,
@@ -122,7 +122,7 @@ async function writeWorkflow(
 ): Promise<store.WorkflowRow> {
   const { workspaceId } = principal
   const { slug, definition_id: definitionId } = workflow
-  await lockContents(tx, workspaceId)
+  await lockWorkspace(tx, workspaceId)
   const before = await store.findWorkflow(tx, workspaceId, slug)
   if (!before) await requireRoom(tx, workspaceId)
   await keepBundle(tx, stored)
