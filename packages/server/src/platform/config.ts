@@ -71,7 +71,13 @@ export interface Config {
   /** A module of the deployment with tools of its own. */
   toolsModule: string | undefined
   /** What a workspace may have at most. */
-  quotas: { artifactBytes: number; artifactFiles: number; idleExecutions: number; traceBytes: number }
+  quotas: {
+    artifactBytes: number
+    artifactFiles: number
+    idleExecutions: number
+    idleExecutionsPerKey: number
+    traceBytes: number
+  }
   /** How long one expression of the tool transform-json may be computed. */
   transformTimeoutMs: number
   /** The folder with the skills that come with the service. */
@@ -180,6 +186,7 @@ export function readConfig(env: Environment): Config {
       artifactBytes: attempt('QUOTA_ARTIFACT_BYTES', readCount, 10_000_000_000),
       artifactFiles: attempt('QUOTA_ARTIFACT_FILES', readCount, 100_000),
       idleExecutions: attempt('QUOTA_IDLE_EXECUTIONS', readCount, 1000),
+      idleExecutionsPerKey: attempt('QUOTA_IDLE_EXECUTIONS_PER_KEY', readCount, 50),
       traceBytes: attempt('QUOTA_TRACE_BYTES', readCount, 10_000_000_000),
     },
     transformTimeoutMs: attempt('TRANSFORM_TIMEOUT_MS', readCount, 2000),

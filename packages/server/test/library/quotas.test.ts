@@ -6,7 +6,7 @@ import { newSkillArtifact, skillText } from '../../../../test/support/skills.ts'
 import { definitionOf } from '../../../../test/support/workflows.ts'
 import { createDatabase, type House, openHouse, shiftClock } from '../support/house.ts'
 
-const limits = { bytes: 10_000, files: 12, idle: 5 }
+const limits = { bytes: 10_000, files: 12, idle: 5, idlePerKey: 4 }
 let houses: House[]
 let house: House
 let person: Person
@@ -19,6 +19,7 @@ beforeAll(async () => {
     QUOTA_ARTIFACT_BYTES: String(limits.bytes),
     QUOTA_ARTIFACT_FILES: String(limits.files),
     QUOTA_IDLE_EXECUTIONS: String(limits.idle),
+    QUOTA_IDLE_EXECUTIONS_PER_KEY: String(limits.idlePerKey),
   }
   houses = [await openHouse(env), await openHouse(env)]
   house = houses[0] as House
@@ -132,6 +133,64 @@ test('of executions prepared at once as many are kept as may wait', async () => 
   await house.call('POST', `/api/v1/executions/${id}/cancel`, { token: person.token })
   await prepareErrand(house, person, 'Now there is room.')
   expect((await prepare(house)).status).toBe(400)
+})
+
+test('a key without a scope takes its share of what may wait and leaves the rest to others', async () => {
+  person = await house.newPerson()
+  await installErrand(house, person)
+  const { id: keyId, secret } = await house.newKey(person, { scopes: ['agent:list'] })
+  const prepare = (by: House, credential: object = { key: secret }) =>
+    by.call('POST', '/api/v1/executions', {
+      ...credential,
+      body: { skill_slug: 'errand', input: 'Later.' },
+    })
+  const answers = await atOnce(8, prepare)
+  const refused = answers.filter(({ status }) => status === 400)
+  expect(refused).toHaveLength(8 - limits.idlePerKey)
+  for (const { body } of refused) {
+    expect(body.error.details).toEqual({ limit: limits.idlePerKey })
+    expect(body.error.message).toMatch(/of a key .* start or cancel some first/)
+  }
+  expect((await prepare(house, { token: person.token })).status).toBe(200)
+  // Now the workspace has no more room for anybody.
+  expect((await prepare(house, { token: person.token })).body.error.details).toEqual({ limit: limits.idle })
+  const id = answers.find(({ status }) => status === 200)?.body.id
+  expect((await house.call('POST', `/api/v1/executions/${id}/cancel`, { key: secret })).status).toBe(200)
+  expect((await prepare(house)).status).toBe(200)
+  const { rows } = await query(
+    "select count(*)::int as count from executions where api_key_id = $1 and status = 'idle'",
+    [keyId],
+  )
+  expect(rows[0].count).toBe(limits.idlePerKey)
+})
+
+test('what a key has wait for its turn is of its share, what its runs and chats have wait is not', async () => {
+  person = await house.newPerson()
+  await installErrand(house, person)
+  const { id: keyId, secret } = await house.newKey(person, { access: 'full' })
+  // Somebody else has the slot.
+  await query(
+    `insert into workspace_slots (workspace_id, execution_id) values ($1, 0)
+     on conflict (workspace_id) do update set execution_id = 0`,
+    [person.workspaceId],
+  )
+  const run = () =>
+    house.call('POST', '/api/v1/skills/errand/run', { key: secret, body: { input: 'Go.', ifBusy: 'queue' } })
+  for (let waits = 0; waits < limits.idlePerKey; waits++) expect((await run()).status).toBe(200)
+  const refused = await run()
+  expect([refused.status, refused.body.limit]).toEqual([400, limits.idlePerKey])
+  const { rows } = await query('select max(id) as id from executions where api_key_id = $1', [keyId])
+  const [{ id }] = rows
+  await query('update executions set workflow_run_id = gen_random_uuid() where id = $1', [id])
+  expect((await run()).status).toBe(200)
+  await query('update executions set workflow_run_id = null, chat_run_id = gen_random_uuid() where id = $1', [
+    id,
+  ])
+  // One of its own ends, so that the workspace has room for one more.
+  await query('delete from executions where id = (select max(id) from executions where api_key_id = $1)', [
+    keyId,
+  ])
+  expect((await run()).status).toBe(200)
 })
 
 const counted = async () => {

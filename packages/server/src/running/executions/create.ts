@@ -90,17 +90,25 @@ export async function prepareExecution(
   return row
 }
 
-/** For a transaction in which one more has become idle, to stay so: it goes with the refusal. */
+/**
+ * For a transaction in which one more has become idle, to stay so: it goes with the refusal. A key or an app, which needs
+ * no scope to prepare one, has a share of the workspace's and no more; what its runs and chats have waiting is not counted.
+ */
 export async function requireIdleRoom(
   tx: Tx,
-  { quotas: { idleExecutions: limit } }: Pick<Config, 'quotas'>,
-  workspaceId: string,
+  { quotas: { idleExecutions, idleExecutionsPerKey } }: Pick<Config, 'quotas'>,
+  row: store.ExecutionRow,
 ): Promise<void> {
-  if ((await store.countIdleLocked(tx, workspaceId, limit)) <= limit) return
-  throw new ApiError('INVALID_INPUT', {
-    message: `At most ${limit} executions of a workspace may wait to be started; start or cancel some first`,
-    details: { limit },
-  })
+  const refuse = (limit: number, whose: string) => {
+    throw new ApiError('INVALID_INPUT', {
+      message: `At most ${limit} executions of ${whose} may wait to be started; start or cancel some first`,
+      details: { limit },
+    })
+  }
+  if ((await store.countIdleLocked(tx, row.workspace_id, idleExecutions)) > idleExecutions)
+    refuse(idleExecutions, 'a workspace')
+  if ((await store.countIdleOf(tx, row)) > idleExecutionsPerKey)
+    refuse(idleExecutionsPerKey, row.api_key_id === null ? 'an app' : 'a key')
 }
 
 /** In bytes of the payload, not in characters. */

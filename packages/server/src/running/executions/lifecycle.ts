@@ -94,8 +94,8 @@ export async function startExecution(
   }
   // Also for who would wait: the reservation must go with the transaction. The next try finds the slot taken.
   if (!mayWait || !busy) throw await executionRunning(tx, row.workspace_id)
-  await requireIdleRoom(tx, config, row.workspace_id)
   const queued = await store.updateQueued(tx, row.id, start)
+  await requireIdleRoom(tx, config, queued)
   const events = await appendEventsLocked(tx, row.id, messages)
   return { row: queued, events }
 }

@@ -120,7 +120,7 @@ export function executionFeature(parts: ExecutionParts, streams?: Streams): Feat
           remixed,
           agentSlug,
         })
-        await requireIdleRoom(tx, deps.config, principal.workspaceId)
+        await requireIdleRoom(tx, deps.config, row)
         const answer = { id: row.execution_id, skill_slug: skill.slug, skill_name: skill.name }
         return { resourceId: row.execution_id, answer: { ...answer, status: 'idle' as const } }
       })

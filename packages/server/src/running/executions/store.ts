@@ -328,6 +328,23 @@ export async function countIdleLocked(tx: Tx, workspaceId: string, limit: number
   return (await sql`${idle} limit ${limit + 1}`.execute(tx)).rows.length
 }
 
+/** Of the key or the app that this one belongs to; under the lock of the count of the workspace's. */
+export async function countIdleOf(tx: Tx, row: ExecutionRow): Promise<number> {
+  const isPersonal = row.api_key_id === null && row.oauth_grant_id === null
+  if (isPersonal || row.workflow_run_id !== null || row.chat_run_id !== null) return 0
+  const { count } = await tx
+    .selectFrom('executions')
+    .select((e) => e.fn.countAll<number>().as('count'))
+    .where('workspace_id', '=', row.workspace_id)
+    .where('status', '=', 'idle')
+    .where('api_key_id', 'is not distinct from', row.api_key_id)
+    .where('oauth_grant_id', 'is not distinct from', row.oauth_grant_id)
+    .where('workflow_run_id', 'is', null)
+    .where('chat_run_id', 'is', null)
+    .executeTakeFirstOrThrow()
+  return count
+}
+
 export async function updateQueued(tx: Tx, id: number, start: Start): Promise<ExecutionRow> {
   return tx
     .updateTable('executions')
