@@ -1,11 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { callsAfterLaterOnes } from '../step-calls.ts'
 import type { RunState, Seen } from './evidence.ts'
-import { type FaultRecord, isRefusal, isSuccess, type Operation } from './history.ts'
+import { type FaultRecord, isPausedCall, isRefusal, isSuccess, type Operation } from './history.ts'
 import { resultOf, type WorkflowKind, workflowKinds } from './workflow-kinds.ts'
-
-/** A process that was paused in the middle of a call finishes it when it goes on; nobody can keep it from that. */
-const afterPauseMs = 3000
 
 export function findRunViolations(
   operations: readonly Operation[],
@@ -36,10 +33,6 @@ export function findRunViolations(
       .filter(({ pid, at }) => !faults.some((fault) => isPausedCall(fault, pid, at)))
       .map(({ idempotencyKey, pid, at }) => `${idempotencyKey}: recorded, and done again by ${pid} at ${at}`),
   ]
-}
-
-function isPausedCall({ pids, startedAt, endedAt }: FaultRecord, pid: number, at: number): boolean {
-  return pids.includes(pid) && at >= startedAt && at <= endedAt + afterPauseMs
 }
 
 /** When all is quiet a run has ended or waits for a person, and holds no place either way. */

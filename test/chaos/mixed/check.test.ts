@@ -33,6 +33,20 @@ test('what can have happened is left alone', () => {
   expect(findMixedViolations(good)).toEqual([])
 })
 
+test('what a revoked key had running and nobody stopped may end by itself, and a paused step be done', () => {
+  const revoked = withOperation('op-l0-16', { kind: 'false' })
+  const runs = state.runs.map((one) => (one.runId === 'run_5' ? { ...one, endedAt: at(30) } : one))
+  const pause = { ...faults[0], kind: 'worker-pause', startedAt: at(8), endedAt: at(20) } as FaultRecord
+  const calls = [{ ...call('s1', 21), runId: 'run_5' }]
+  const history = {
+    ...revoked,
+    faults: [pause],
+    planned: ['worker-pause'],
+    seen: { ...seen, calls, state: { ...state, runs } },
+  }
+  expect(findMixedViolations(history).filter((line) => line.includes('run_5'))).toEqual([])
+})
+
 test.each<[string, MixedHistory, RegExp]>([
   // Effects
   [
@@ -364,6 +378,26 @@ test.each<[string, MixedHistory, RegExp]>([
     'a revoked key that is served',
     withOperation('op-l0-17', { attempts: told('run_5') }),
     /op-l0-17: the key 5 was served/,
+  ],
+  [
+    'a run that its key did not stop',
+    withRun('run_5', { endedAt: at(11) }),
+    /run_5: went on after it was stopped/,
+  ],
+  [
+    'a run that never ended with its key',
+    withRun('run_5', { status: 'suspended', endedAt: null }),
+    /run_5: went on after it was stopped/,
+  ],
+  [
+    'an execution that its key did not stop',
+    withExecution('exec_1', { keyId: 5, endedAt: at(11) }),
+    /exec_1: went on after it was stopped/,
+  ],
+  [
+    'a step of a run whose key was revoked',
+    withSeen({ calls: [{ ...call('s1', 16), runId: 'run_5' }] }),
+    /run_5: began its step s1 after its key was revoked/,
   ],
   // What is left, and what the faults did
   ['a process that was left behind', withSeen({ orphans: ['the evaluator 9 has no worker'] }), /evaluator 9/],

@@ -31,7 +31,7 @@ export function findMixedViolations(history: MixedHistory, demands = usualDemand
     ...findEffectViolations(operations, seen.state),
     ...findExecutionViolations(operations, faults, seen),
     ...findRunViolations(operations, faults, seen),
-    ...findKeyViolations(operations, seen.state),
+    ...findKeyViolations(operations, faults, seen),
     ...findLedgerViolations(seen),
     ...findLeftOvers(seen),
     ...findShareViolations(operations, demands),

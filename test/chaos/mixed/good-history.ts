@@ -136,7 +136,11 @@ export const operations: Operation[] = [
   operation('cancel-run', 'op-l0-22', { target: 'run_4' }),
   operation('make-key', 'op-l0-10', { attempts: told('5') }),
   operation('use-key', 'op-l0-15', { keyId: 5, kind: 'line', attempts: told('run_5') }),
-  operation('revoke-key', 'op-l0-16', { target: '5', attempts: [attempt({ answeredAt: at(9) })] }),
+  operation('revoke-key', 'op-l0-16', {
+    target: '5',
+    kind: 'true',
+    attempts: [attempt({ sentAt: at(8), answeredAt: at(9) })],
+  }),
   operation('try-revoked', 'op-l0-17', { keyId: 5, attempts: [attempt({ status: 401 })] }),
   operation('artifact', 'op-l0-11', { attempts: told('art_1') }),
   operation('install', 'op-l0-19', { kind: 'skill', target: 'art_1' }),

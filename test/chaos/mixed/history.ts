@@ -82,3 +82,10 @@ export function isSuccess({ status }: Pick<Attempt, 'status'>): boolean {
 export function isUnclear(attempt: Attempt): boolean {
   return !isSuccess(attempt) && !isRefusal(attempt)
 }
+
+/** A process that was paused in the middle of a call finishes it when it goes on; nobody can keep it from that. */
+const afterPauseMs = 3000
+
+export function isPausedCall({ pids, startedAt, endedAt }: FaultRecord, pid: number, at: number): boolean {
+  return pids.includes(pid) && at >= startedAt && at <= endedAt + afterPauseMs
+}
