@@ -169,6 +169,42 @@ test.each([
   90_000,
 )
 
+test.each([
+  ['holds as much as it may', 'bytes'],
+  ['has written as much as it may within the hour', 'written_bytes'],
+])(
+  'work in a workspace that %s ends with a word about it, is paid and leaves nothing',
+  async (_what, column) => {
+    person = await newRunner(app)
+    const executionId = await mustRun(app, person, errand(true))
+    await seen(app, person, executionId, 'agent.tool_use')
+    const full = 10_000_000_000 - 10_000
+    await query(
+      `update artifact_usage set ${column} = $2, written_hour = date_trunc('hour', guild_now()) where workspace_id = $1`,
+      [person.workspaceId, full],
+    )
+    const { status, reason, row, text } = await ending(executionId)
+    expect([status, reason]).toEqual(['failed', { type: 'error', code: 'QUOTA_EXCEEDED' }])
+    expect(row).toEqual({ summary: 'The file is there.', cost })
+    expect(text).toContain('The file is there.')
+    expect((await entriesOf(executionId)).map(({ kind, ds }) => [kind, ds])).toContainEqual(['settle', cost])
+    const made = await query("select from artifacts where workspace_id = $1 and type = 'file'", [
+      person.workspaceId,
+    ])
+    expect(made).toEqual([])
+    const { body } = await app.call('GET', `/api/v1/executions/${executionId}/status`, {
+      token: person.token,
+    })
+    const said = {
+      type: 'error',
+      code: 'QUOTA_EXCEEDED',
+      message: expect.stringContaining('delete artifacts'),
+    }
+    expect(body.outputBlocks.at(-1)).toMatchObject(said)
+  },
+  90_000,
+)
+
 test('a log that cannot be written to is a fault of ours too', async () => {
   person = await newRunner(app)
   await query(`

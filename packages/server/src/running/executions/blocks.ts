@@ -76,7 +76,8 @@ const messages: Readonly<Record<string, string>> = {
   EXECUTION_FAILED: 'No worker took the run; start it again',
   SANDBOX_LOST: 'The worker that ran this was lost; run it again',
   STORAGE_UNAVAILABLE: 'The files of the run could not be stored, so it cost nothing; run it again later',
-  QUOTA_EXCEEDED: 'The workspace has no room for the files of the run; delete artifacts and run it again',
+  QUOTA_EXCEEDED:
+    'The workspace has no room for the files of the run; delete artifacts, or wait for the next full hour if much was written in this one, and run it again',
   MODEL_FAILED: 'The model did not answer; try again later or with another model',
   TOO_MANY_STEPS: 'The agent did not come to an end; ask for less at a time',
 }
