@@ -1,10 +1,16 @@
 import { type RawBuilder, sql } from 'kysely'
 
-/** The database's clock is the only one that decides a deadline. */
+/**
+ * The database's clock is the only one that decides a deadline: this is for comparing with one, and for bringing one about.
+ * It is the time at which the transaction began.
+ */
 export const now: RawBuilder<string> = sql<string>`guild_now()`
 
-/** Later than `now` by what the transaction has waited for others: for two moments that stand in an order. */
-export const thisMoment: RawBuilder<string> = sql<string>`guild_now() + (clock_timestamp() - now())`
+/**
+ * When something happens, for what is written of it: later than `now` by what the transaction has waited for others, so
+ * that of two that waited for each other the second is told as the second.
+ */
+export const thisMoment: RawBuilder<string> = sql<string>`guild_moment()`
 
 export function secondsFromNow(seconds: number): RawBuilder<string> {
   return sql<string>`guild_now() + make_interval(secs => ${seconds})`

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { now, secondsAgo, secondsFromNow } from '#platform/clock.ts'
+import { now, secondsAgo, secondsFromNow, thisMoment } from '#platform/clock.ts'
 import type { Db, HotStatement, Tx } from '#platform/database.ts'
 import { stateOf, stateText } from '#platform/deadline.ts'
 import type { Tables } from '#platform/tables.ts'
@@ -90,7 +90,7 @@ export async function claimDecision(
 ) {
   return tx
     .updateTable('activations')
-    .set({ ...decision, decided_at: now })
+    .set({ ...decision, decided_at: thisMoment })
     .where('user_code', '=', userCode)
     .where('status', '=', 'pending')
     .where('expires_at', '>', now)
@@ -134,7 +134,7 @@ export async function countMisses(tx: Tx, userId: string, windowSeconds: number)
     .selectFrom('code_misses')
     .select((e) => [
       e.fn.countAll<number>().as('misses'),
-      sql<number>`coalesce(extract(epoch from min(missed_at) - guild_now()), 0)::float8 + ${windowSeconds}`.as(
+      sql<number>`coalesce(extract(epoch from min(missed_at) - guild_moment()), 0)::float8 + ${windowSeconds}`.as(
         'freeInSeconds',
       ),
     ])
@@ -146,7 +146,7 @@ export async function countMisses(tx: Tx, userId: string, windowSeconds: number)
 export async function insertMiss(tx: Tx, userId: string): Promise<void> {
   await tx
     .insertInto('code_misses')
-    .values({ user_id: userId, missed_at: now as never })
+    .values({ user_id: userId, missed_at: thisMoment as never })
     .execute()
 }
 

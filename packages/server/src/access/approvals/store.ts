@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { now, secondsAgo, secondsFromNow } from '#platform/clock.ts'
+import { now, secondsAgo, secondsFromNow, thisMoment } from '#platform/clock.ts'
 import type { Db, HotStatement, Tx } from '#platform/database.ts'
 import { isPending, stateText } from '#platform/deadline.ts'
 import type { GrantMode, Tables } from '#platform/tables.ts'
@@ -150,7 +150,7 @@ export async function claimDecision(tx: Tx, id: string, { lastsSeconds, ...note 
     .set({
       ...note,
       granted_until: until as never,
-      decided_at: now,
+      decided_at: thisMoment,
       expires_at: sql`coalesce(expires_at, guild_now())` as never,
     })
     .where('id', '=', id)

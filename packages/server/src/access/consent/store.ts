@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { now, secondsAgo, secondsFromNow } from '#platform/clock.ts'
+import { now, secondsAgo, secondsFromNow, thisMoment } from '#platform/clock.ts'
 import type { Db, HotStatement, Tx } from '#platform/database.ts'
 import type { Tables } from '#platform/tables.ts'
 
@@ -86,7 +86,7 @@ export async function claimOneTime(
     .forUpdate()
   return tx
     .updateTable('grants')
-    .set({ consumed_at: now, spent_for: request.repeatKey })
+    .set({ consumed_at: thisMoment, spent_for: request.repeatKey })
     .where('id', '=', candidate)
     .returning(foundColumns)
     .executeTakeFirst()

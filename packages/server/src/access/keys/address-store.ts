@@ -9,11 +9,11 @@ const mostAddresses = 100
 export async function noteKeyUse(db: Db, keyId: number, address: string, network: string): Promise<void> {
   await sql`
     with used as (
-      update api_keys set last_used_at = guild_now(), last_used_ip = ${address}
+      update api_keys set last_used_at = guild_moment(), last_used_ip = ${address}
       where id = ${keyId} and coalesce(last_used_at < guild_now() - interval '1 minute', true))
     insert into key_addresses (key_id, network)
     select id, ${network} from api_keys where id = ${keyId}
-    on conflict (key_id, network) do update set last_at = guild_now()
+    on conflict (key_id, network) do update set last_at = guild_moment()
       where key_addresses.last_at < guild_now() - interval '1 minute'`.execute(db)
 }
 

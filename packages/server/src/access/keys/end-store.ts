@@ -1,4 +1,4 @@
-import { now, secondsAgo } from '#platform/clock.ts'
+import { secondsAgo, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import { exists, notLapsed } from './store.ts'
 
@@ -8,9 +8,11 @@ export async function claimRevocation(
   key: { id: number; userId?: string },
   because: 'revoked' | 'leak_reported',
 ) {
+  // Held first: whoever started something with it, and is not done with that yet, is told as having come before its end.
+  await tx.selectFrom('api_keys').select('id').where('id', '=', key.id).forUpdate().execute()
   let revocation = tx
     .updateTable('api_keys')
-    .set({ revoked_at: now, revoked_because: because })
+    .set({ revoked_at: thisMoment, revoked_because: because })
     .where('id', '=', key.id)
     .where(exists)
   if (key.userId !== undefined) revocation = revocation.where('user_id', '=', key.userId)
@@ -21,9 +23,16 @@ export async function claimRevocation(
 
 /** Every key with which somebody who is no member any more acted there. They do not come back with the person. */
 export async function claimRemoval(tx: Tx, { workspaceId, userId }: { workspaceId: string; userId: string }) {
+  const own = tx
+    .selectFrom('api_keys')
+    .select('id')
+    .where('workspace_id', '=', workspaceId)
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+  await own.orderBy('id').forUpdate().execute()
   const revoked = await tx
     .updateTable('api_keys')
-    .set({ revoked_at: now, revoked_because: 'member_removed' })
+    .set({ revoked_at: thisMoment, revoked_because: 'member_removed' })
     .where('workspace_id', '=', workspaceId)
     .where('user_id', '=', userId)
     .where('revoked_at', 'is', null)

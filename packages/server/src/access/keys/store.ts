@@ -1,5 +1,5 @@
 import { type SqlBool, sql } from 'kysely'
-import { now } from '#platform/clock.ts'
+import { now, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 
 /** If it was paired: claimed or still claimable. */
@@ -31,7 +31,7 @@ export interface Approved {
 
 /** What is kept of it, for each scope. */
 function approvalsOf({ scopes, userId, requestId, passkey }: Approved) {
-  const at = sql`to_char(guild_now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+  const at = sql`(select to_char(guild_moment() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))`
   return sql<string>`(select coalesce(jsonb_object_agg(scope, jsonb_strip_nulls(jsonb_build_object('approvedBy', ${userId}::text,
       'approvedAt', ${at}, 'requestId', ${requestId ?? null}::text, 'passkey', ${passkey ?? null}::text))), '{}')
     from unnest(${[...scopes]}::text[]) scope)`
@@ -60,7 +60,7 @@ export async function insertKey(tx: Tx, { activated, approved, ...row }: NewKeyR
       ...row,
       approvals: approvalsOf(approved) as never,
       hint: null,
-      activated_at: activated ? (sql<string>`guild_now()` as never) : null,
+      activated_at: activated ? (thisMoment as never) : null,
       last_used_ip: null,
       revoked_because: null,
     })
@@ -185,7 +185,7 @@ export async function updateScopes(
       approvals:
         sql`(select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each(approvals || ${added})
         where key = any(${scopes}::text[]))` as never,
-      ...(activate ? { activated_at: sql<string>`coalesce(activated_at, guild_now())` } : {}),
+      ...(activate ? { activated_at: sql<string>`coalesce(activated_at, guild_moment())` } : {}),
     })
     .where('id', '=', keyId)
     .execute()

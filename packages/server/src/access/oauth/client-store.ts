@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { now, secondsFromNow } from '#platform/clock.ts'
+import { secondsFromNow, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import { grantModel } from './store.ts'
 
@@ -72,7 +72,9 @@ export async function upsertDocument(
   await db
     .insertInto('oauth_clients')
     .values({ id, user_id: null, kind: 'document', name, redirect_uris, secret_hash: null })
-    .onConflict((conflict) => conflict.column('id').doUpdateSet({ name, redirect_uris, decided_at: now }))
+    .onConflict((conflict) =>
+      conflict.column('id').doUpdateSet({ name, redirect_uris, decided_at: thisMoment }),
+    )
     .execute()
 }
 
@@ -98,7 +100,7 @@ const unusedRegistrations = 10_000
 export async function deleteForgotten(db: Db): Promise<number> {
   await db
     .updateTable('oauth_clients')
-    .set({ decided_at: now })
+    .set({ decided_at: thisMoment })
     .where('kind', '=', 'registered')
     .where('decided_at', '<', secondsFromNow(-day))
     .where(isUsed)

@@ -1,5 +1,5 @@
 import { type SqlBool, sql } from 'kysely'
-import { now, secondsFromNow } from '#platform/clock.ts'
+import { now, secondsFromNow, thisMoment } from '#platform/clock.ts'
 import type { Database, Db, HotStatement, Tx } from '#platform/database.ts'
 import type { Mode } from '#platform/tables.ts'
 
@@ -46,7 +46,7 @@ export async function claimRecord(db: Db, model: string, idHash: Buffer, keptSec
   return db
     .updateTable('oauth_records')
     .set({
-      consumed_at: now,
+      consumed_at: thisMoment,
       expires_at: sql<string>`greatest(expires_at, ${secondsFromNow(keptSeconds)})`,
     })
     .where('model', '=', model)
@@ -137,7 +137,7 @@ export async function updateGrantExpiry(db: Db, grantId: string, lifetimeSeconds
 export async function touchGrant(db: Db, grantRow: number): Promise<void> {
   await db
     .updateTable('oauth_records')
-    .set({ last_used_at: now })
+    .set({ last_used_at: thisMoment })
     .where('id', '=', grantRow)
     .where(sql<SqlBool>`coalesce(last_used_at < guild_now() - interval '1 minute', true)`)
     .execute()

@@ -161,9 +161,9 @@ export async function claimMessages(
 export async function updateSent(db: Db, message: ClaimedMessage): Promise<void> {
   await sql`
     with told as (
-      update push_messages set sent_at = guild_now()
+      update push_messages set sent_at = guild_moment()
       where id = ${message.id} and approval_ids <@ ${[...message.approvalIds]}::text[])
-    update push_subscriptions set delivered_at = guild_now(), failures = 0, failing_since = null
+    update push_subscriptions set delivered_at = guild_moment(), failures = 0, failing_since = null
     where id = ${message.subscriptionId}`.execute(db)
 }
 
@@ -183,7 +183,7 @@ export async function deleteMessage(db: Db, id: number): Promise<void> {
 export async function deleteRefused(db: Db, message: ClaimedMessage): Promise<void> {
   await sql`
     with refused as (delete from push_messages where id = ${message.id})
-    update push_subscriptions set failures = failures + 1, failing_since = coalesce(failing_since, guild_now())
+    update push_subscriptions set failures = failures + 1, failing_since = coalesce(failing_since, guild_moment())
     where id = ${message.subscriptionId}`.execute(db)
 }
 

@@ -1,6 +1,6 @@
 import { type Insertable, sql } from 'kysely'
 import { noteChange } from '#platform/changes.ts'
-import { now, secondsAgo } from '#platform/clock.ts'
+import { secondsAgo, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Tables } from '#platform/tables.ts'
 import type { LimitedBy } from './amount.ts'
@@ -186,7 +186,7 @@ export async function claimReservation(tx: Tx, executionId: string, usedMilliDs:
     .updateTable('reservations')
     .set({
       charged_milli_ds: sql<number>`least(amount_milli_ds, ${usedMilliDs}::bigint)`,
-      closed_at: now,
+      closed_at: thisMoment,
     })
     .where('execution_id', '=', executionId)
     .where('closed_at', 'is', null)

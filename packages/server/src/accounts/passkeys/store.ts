@@ -1,5 +1,5 @@
 import type { Insertable } from 'kysely'
-import { now, secondsFromNow } from '#platform/clock.ts'
+import { now, secondsFromNow, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Tables } from '#platform/tables.ts'
 
@@ -50,7 +50,7 @@ export async function updateUse(
 ): Promise<void> {
   await tx
     .updateTable('passkeys')
-    .set({ ...use, last_used_at: now })
+    .set({ ...use, last_used_at: thisMoment })
     .where('id', '=', credentialId)
     .execute()
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { now } from '#platform/clock.ts'
+import { thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 
 export async function findProfile(db: Db, userId: string) {
@@ -34,7 +34,7 @@ export async function updateProfile(
 ): Promise<void> {
   await tx
     .updateTable('profiles')
-    .set({ ...changes, facts: JSON.stringify(changes.facts), updated_at: now })
+    .set({ ...changes, facts: JSON.stringify(changes.facts), updated_at: thisMoment })
     .where('user_id', '=', userId)
     .execute()
 }

@@ -1,6 +1,6 @@
 import type { SessionKind } from '@guildhall/contract'
 import { sql } from 'kysely'
-import { now, secondsAgo, secondsFromNow } from '#platform/clock.ts'
+import { now, secondsAgo, secondsFromNow, thisMoment } from '#platform/clock.ts'
 import type { Database, Db, HotStatement, Tx } from '#platform/database.ts'
 import type { Mode } from '#platform/tables.ts'
 
@@ -132,7 +132,7 @@ export async function renewSession(db: Db, sessionId: number, lifetimeSeconds: n
     .set({
       expires_at: sql<string>`least(${secondsFromNow(lifetimeSeconds)}, created_at + interval '180 days',
         created_at + make_interval(secs => lifetime_seconds))`,
-      last_used_at: now,
+      last_used_at: thisMoment,
     })
     .where('id', '=', sessionId)
     .execute()

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { now } from '#platform/clock.ts'
+import { thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { AgentContent } from '#platform/tables.ts'
 
@@ -82,7 +82,7 @@ export async function insertAgent(db: Db, workspaceId: string, agent: NewAgent) 
 export async function updateAgent(tx: Tx, workspaceId: string, slug: string, change: Partial<NewAgent>) {
   return tx
     .updateTable('agents')
-    .set({ ...change, version_number: sql`version_number + 1`, updated_at: now })
+    .set({ ...change, version_number: sql`version_number + 1`, updated_at: thisMoment })
     .where('workspace_id', '=', workspaceId)
     .where('slug', '=', slug)
     .returningAll()
@@ -93,7 +93,7 @@ export async function updateAgent(tx: Tx, workspaceId: string, slug: string, cha
 export async function updateNoPrimary(tx: Tx, workspaceId: string) {
   return tx
     .updateTable('agents')
-    .set({ is_primary: false, version_number: sql`version_number + 1`, updated_at: now })
+    .set({ is_primary: false, version_number: sql`version_number + 1`, updated_at: thisMoment })
     .where('workspace_id', '=', workspaceId)
     .where('is_primary', '=', true)
     .returning('slug')

@@ -1,5 +1,5 @@
 import { type Insertable, sql } from 'kysely'
-import { now, secondsAgo } from '#platform/clock.ts'
+import { secondsAgo, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Tables } from '#platform/tables.ts'
 
@@ -15,7 +15,7 @@ export async function touchBlobs(
   await db
     .insertInto('blobs')
     .values(sorted)
-    .onConflict((conflict) => conflict.column('checksum').doUpdateSet({ touched_at: now }))
+    .onConflict((conflict) => conflict.column('checksum').doUpdateSet({ touched_at: thisMoment }))
     .execute()
 }
 
@@ -36,7 +36,7 @@ export async function insertBundle(tx: Tx, bundle: NewBundle, files: readonly Ar
   const { isNew } = await tx
     .insertInto('bundles')
     .values(bundle)
-    .onConflict((conflict) => conflict.column('checksum').doUpdateSet({ touched_at: now }))
+    .onConflict((conflict) => conflict.column('checksum').doUpdateSet({ touched_at: thisMoment }))
     .returning(sql<boolean>`xmax = 0`.as('isNew'))
     .executeTakeFirstOrThrow()
   if (!isNew) return
@@ -50,7 +50,7 @@ export async function insertBundle(tx: Tx, bundle: NewBundle, files: readonly Ar
 export async function claimBundle(tx: Db, checksum: string) {
   return tx
     .updateTable('bundles')
-    .set({ touched_at: now })
+    .set({ touched_at: thisMoment })
     .where('checksum', '=', checksum)
     .returning('checksum')
     .executeTakeFirst()

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { now } from '#platform/clock.ts'
+import { thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 
 export interface NewVersion {
@@ -140,7 +140,7 @@ export async function insertVersion(tx: Tx, workspaceId: string, slug: string, v
 export async function claimUninstall(tx: Tx, workspaceId: string, slug: string) {
   return tx
     .updateTable('skills')
-    .set({ uninstalled_at: now })
+    .set({ uninstalled_at: thisMoment })
     .where('workspace_id', '=', workspaceId)
     .where('slug', '=', slug)
     .where('uninstalled_at', 'is', null)

@@ -1,4 +1,4 @@
-import { now } from '#platform/clock.ts'
+import { thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 
 export interface NewWorkflow {
@@ -70,7 +70,7 @@ export async function insertOrUpdateWorkflow(
     .insertInto('workflows')
     .values({ workspace_id: workspaceId, slug, ...content })
     .onConflict((conflict) =>
-      conflict.columns(['workspace_id', 'slug']).doUpdateSet({ ...content, installed_at: now }),
+      conflict.columns(['workspace_id', 'slug']).doUpdateSet({ ...content, installed_at: thisMoment }),
     )
     .returningAll()
     .executeTakeFirstOrThrow()

@@ -1,6 +1,6 @@
 import type { ModelProvider } from '@guildhall/contract'
 import type { Insertable } from 'kysely'
-import { now } from '#platform/clock.ts'
+import { thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Tables } from '#platform/tables.ts'
 
@@ -48,7 +48,7 @@ export async function insertKey(tx: Tx, row: Insertable<Tables['provider_keys']>
     .onConflict((conflict) =>
       conflict
         .columns(['user_id', 'provider'])
-        .doUpdateSet({ base_url, hint, key_version, sealed, created_at: now }),
+        .doUpdateSet({ base_url, hint, key_version, sealed, created_at: thisMoment }),
     )
     .returning(listed)
     .executeTakeFirstOrThrow()

@@ -1,4 +1,4 @@
-import { now, secondsAgo } from '#platform/clock.ts'
+import { secondsAgo, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 
 const rememberedSeconds = 24 * 3600
@@ -11,7 +11,12 @@ export async function claimKey(tx: Tx, claim: { caller: string; key: string; req
     .onConflict((conflict) =>
       conflict
         .columns(['caller', 'idempotency_key'])
-        .doUpdateSet({ request_hash: claim.requestHash, answer: null, resource_id: null, created_at: now })
+        .doUpdateSet({
+          request_hash: claim.requestHash,
+          answer: null,
+          resource_id: null,
+          created_at: thisMoment,
+        })
         .where('idempotency_keys.created_at', '<=', secondsAgo(rememberedSeconds)),
     )
     .returning('caller')

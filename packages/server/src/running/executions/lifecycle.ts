@@ -94,6 +94,8 @@ export async function startExecution(
   }
   // Also for who would wait: the reservation must go with the transaction. The next try finds the slot taken.
   if (!mayWait || !busy) throw await executionRunning(tx, row.workspace_id)
+  // Before the moment is written by which they stand in line, so that nobody comes in before one who was told a place.
+  await store.lockIdle(tx, row.workspace_id)
   const queued = await store.updateQueued(tx, row.id, start)
   await requireIdleRoom(tx, config, queued)
   const events = await appendEventsLocked(tx, row.id, messages)

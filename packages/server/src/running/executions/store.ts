@@ -291,7 +291,7 @@ export async function updateAsking(db: Db, id: number, attempt: number, milliDs:
 export async function updateProcessGone(db: Db, id: number, workerId: string): Promise<void> {
   await db
     .updateTable('executions')
-    .set({ process_gone_at: now })
+    .set({ process_gone_at: thisMoment })
     .where('id', '=', id)
     .where('worker_id', '=', workerId)
     .execute()
@@ -323,9 +323,14 @@ export async function updateEnded(tx: Tx, id: number, columns: EndedColumns): Pr
 
 /** How many wait to be started, up to one more than the limit. One at a time counts, until its transaction ends. */
 export async function countIdleLocked(tx: Tx, workspaceId: string, limit: number): Promise<number> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${`idle:${workspaceId}`}, 0))`.execute(tx)
+  await lockIdle(tx, workspaceId)
   const idle = sql`select from executions where workspace_id = ${workspaceId} and status = 'idle'`
   return (await sql`${idle} limit ${limit + 1}`.execute(tx)).rows.length
+}
+
+/** What is idle in a workspace is counted and put in line by one at a time. */
+export async function lockIdle(tx: Tx, workspaceId: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`idle:${workspaceId}`}, 0))`.execute(tx)
 }
 
 /** Of the key or the app that this one belongs to; under the lock of the count of the workspace's. */
@@ -349,7 +354,7 @@ export async function updateQueued(tx: Tx, id: number, start: Start): Promise<Ex
   return tx
     .updateTable('executions')
     .set({
-      queued_at: now,
+      queued_at: thisMoment,
       api_key_id: start.api_key_id,
       oauth_grant_id: start.oauth_grant_id,
       allowed_once: isAllowedOnce(start),

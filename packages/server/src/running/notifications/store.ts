@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { now, secondsAgo } from '#platform/clock.ts'
+import { now, secondsAgo, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Tables } from '#platform/tables.ts'
 
@@ -93,7 +93,7 @@ function ofVisibleThreads(db: Db, workspaceId: string, personId: string | null) 
 export async function updateDelivered(db: Db, ids: readonly string[]): Promise<void> {
   await db
     .updateTable('notifications')
-    .set({ status: 'delivered', delivered_at: now })
+    .set({ status: 'delivered', delivered_at: thisMoment })
     .where('id', 'in', ids)
     .where('status', '=', 'pending')
     .execute()
@@ -102,7 +102,7 @@ export async function updateDelivered(db: Db, ids: readonly string[]): Promise<v
 export async function updateSeen(tx: Tx, id: string): Promise<void> {
   await tx
     .updateTable('notifications')
-    .set({ status: 'seen', seen_at: now })
+    .set({ status: 'seen', seen_at: thisMoment })
     .where('id', '=', id)
     .where('status', 'in', ['pending', 'delivered'])
     .execute()
@@ -111,7 +111,7 @@ export async function updateSeen(tx: Tx, id: string): Promise<void> {
 export async function updateSeenThrough(tx: Tx, threadRowId: number, through: number): Promise<void> {
   await tx
     .updateTable('notifications')
-    .set({ status: 'seen', seen_at: now })
+    .set({ status: 'seen', seen_at: thisMoment })
     .where('thread_row_id', '=', threadRowId)
     .where('sequence', '<=', through)
     .where('status', 'in', ['pending', 'delivered'])

@@ -1,4 +1,4 @@
-import { now } from '#platform/clock.ts'
+import { thisMoment } from '#platform/clock.ts'
 import type { Database, Db, HotStatement } from '#platform/database.ts'
 import type { RunRow } from './store.ts'
 
@@ -73,7 +73,7 @@ export type OpenedRow = Pick<
  *   there, nothing written) from D (no row).
  */
 export const writeRunsStatement: HotStatement = {
-  name: 'write-runs-3',
+  name: 'write-runs-4',
   text: `with w as (
       select * from unnest($1::text[], $2::integer[], $3::text[], $4::boolean[], $5::integer[], $6::json[], $7::json[])
         w (run_id, opened, status, advancing, pause, result, error)),
@@ -86,9 +86,9 @@ export const writeRunsStatement: HotStatement = {
         pauses = coalesce(w.pause, workflow_runs.pauses),
         result = w.result,
         error = w.error,
-        ended_at = case when w.status in ('success', 'failed', 'canceled') then guild_now() end,
-        left_at = case when w.status = 'canceled' then guild_now() end,
-        updated_at = guild_now(),
+        ended_at = case when w.status in ('success', 'failed', 'canceled') then guild_moment() end,
+        left_at = case when w.status = 'canceled' then guild_moment() end,
+        updated_at = guild_moment(),
         version = version + 1
       from w join free on free.run_id = w.run_id
       where workflow_runs.run_id = w.run_id and workflow_runs.run_id = any($1) and workflow_runs.opened = w.opened
@@ -135,10 +135,10 @@ export async function listExisting(database: Database, runIds: readonly string[]
 }
 
 const wakeStatement: HotStatement = {
-  name: 'wake-run',
-  text: `update workflow_runs set advancing = place.free, resume_id = $3, resume_key = $3, resumed_at = guild_now(),
-      queued_at = case when place.free then null else guild_now() end,
-      resume_taken_at = case when place.free then guild_now() end, updated_at = guild_now()
+  name: 'wake-run-2',
+  text: `update workflow_runs set advancing = place.free, resume_id = $3, resume_key = $3, resumed_at = guild_moment(),
+      queued_at = case when place.free then null else guild_moment() end,
+      resume_taken_at = case when place.free then guild_moment() end, updated_at = guild_moment()
     from (select may_advance($2, $5) as free offset 0) place
     where run_id = $1 and opened = $4 and status = 'running' and resume_id is distinct from $3
     returning advancing`,
@@ -163,7 +163,7 @@ export async function claimWake(
 export async function claimAnswer(db: Db, runId: string, resumeId: string) {
   return db
     .updateTable('workflow_runs')
-    .set((e) => ({ resume_taken_at: e.fn.coalesce('resume_taken_at', now) }))
+    .set((e) => ({ resume_taken_at: e.fn.coalesce('resume_taken_at', thisMoment) }))
     .where('run_id', '=', runId)
     .where('resume_id', '=', resumeId)
     .returning('run_id')
@@ -173,7 +173,7 @@ export async function claimAnswer(db: Db, runId: string, resumeId: string) {
 export async function updateLeft(db: Db, runId: string, opened: number): Promise<void> {
   await db
     .updateTable('workflow_runs')
-    .set({ left_at: now })
+    .set({ left_at: thisMoment })
     .where('run_id', '=', runId)
     .where('opened', '=', opened)
     .where('status', '=', 'canceled')

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { RunError } from '#machinery/graph/graph.ts'
-import { now } from '#platform/clock.ts'
+import { thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Tables, WorkflowRunStatus } from '#platform/tables.ts'
 import { mayActSql } from './access-store.ts'
@@ -50,7 +50,7 @@ export async function insertRun(
       ${row.definition_checksum}, ${row.user_id}, ${row.api_key_id}::bigint, ${row.oauth_grant_id}::bigint, once.allowed,
       ${row.authority}::jsonb, ${row.conversation_id}, ${row.source},
       ${row.inputs}::json, ${row.parent_run_id}, ${row.reuse}::json, place.free,
-      'launching', case when place.free then null else guild_now() end,
+      'launching', case when place.free then null else guild_moment() end,
       ${row.agent_slug}
     from (select is_allowed_once(${row.api_key_id}::bigint, array['tool:execute']) as allowed) once
       cross join lateral (select may_advance(${row.workspace_id}, ${places}) as free
@@ -215,9 +215,9 @@ export async function claimResume(
 ): Promise<RunRow | undefined> {
   const { rows } = await sql<RunRow>`
     update workflow_runs set status = 'running', advancing = place.free,
-      queued_at = case when place.free then null else guild_now() end,
+      queued_at = case when place.free then null else guild_moment() end,
       resume_id = ${answer.id}, resume_key = ${answer.key}, resume_data = ${answer.data}::json,
-      resumed_at = guild_now(), resume_taken_at = null, updated_at = guild_now(), version = version + 1
+      resumed_at = guild_moment(), resume_taken_at = null, updated_at = guild_moment(), version = version + 1
     from (select may_advance(${workspace_id}, ${places}) as free offset 0) place
     where run_id = ${run_id} and status = 'suspended' and pauses = ${pauses}
     returning workflow_runs.*`.execute(db)
@@ -235,7 +235,7 @@ export async function claimResumeBack(tx: Tx, runId: string, resumeId: string) {
       resume_id: null,
       resume_key: null,
       resume_data: null,
-      updated_at: now,
+      updated_at: thisMoment,
       version: e('version', '+', 1),
     }))
     .where('run_id', '=', runId)
@@ -262,8 +262,8 @@ export async function claimEnd(
       advancing: false,
       queued_at: null,
       asked: 0,
-      ended_at: now,
-      updated_at: now,
+      ended_at: thisMoment,
+      updated_at: thisMoment,
       version: e('version', '+', 1),
     }))
     .where('run_id', '=', runId)

@@ -84,7 +84,7 @@ export async function listUnsent(db: Db, olderThanSeconds: number, limit: number
 /** At work, and nothing was heard of it for long: an engine that lost what it had is told once more, by one process. */
 export async function claimSilent(db: Db, silentSeconds: number, limit: number): Promise<RunRow[]> {
   const { rows } = await sql<RunRow>`
-    update thread_runs set offers = offers + 1, touched_at = guild_now() where id in (
+    update thread_runs set offers = offers + 1, touched_at = guild_moment() where id in (
       select id from thread_runs
       where status = 'working' and sent_at is not null and touched_at <= ${secondsAgo(silentSeconds)}
       order by touched_at limit ${limit} for update skip locked)

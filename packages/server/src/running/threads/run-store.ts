@@ -1,5 +1,5 @@
 import { type Insertable, type Selectable, sql } from 'kysely'
-import { now } from '#platform/clock.ts'
+import { thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Tables } from '#platform/tables.ts'
 
@@ -132,7 +132,7 @@ export async function isAllowedOnce(tx: Tx, keyId: number): Promise<boolean> {
 export async function updateRunStarted(tx: Tx, id: number): Promise<RunRow> {
   return tx
     .updateTable('thread_runs')
-    .set({ status: 'working', ready_at: now, touched_at: now, started_at: now })
+    .set({ status: 'working', ready_at: thisMoment, touched_at: thisMoment, started_at: thisMoment })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow()
@@ -161,7 +161,7 @@ export async function updateRunEnded(tx: Tx, id: number, end: RunEnd): Promise<R
       wait_ref: null,
       wait_tool_use: null,
       wait_until: null,
-      completed_at: now,
+      completed_at: thisMoment,
     })
     .where('id', '=', id)
     .returningAll()
@@ -179,8 +179,8 @@ export async function claimBegin(tx: Tx, runRowId: number, attempt: number, work
       pending_input_tokens: 0,
       pending_output_tokens: 0,
       worker_id: workerId,
-      touched_at: now,
-      sent_at: sql<string>`coalesce(sent_at, guild_now())`,
+      touched_at: thisMoment,
+      sent_at: sql<string>`coalesce(sent_at, guild_moment())`,
     })
     .where('id', '=', runRowId)
     .where('status', '=', 'working')
@@ -191,7 +191,7 @@ export async function claimBegin(tx: Tx, runRowId: number, attempt: number, work
 export async function updateSent(db: Db, runRowId: number, segment: number): Promise<void> {
   await db
     .updateTable('thread_runs')
-    .set({ sent_at: now })
+    .set({ sent_at: thisMoment })
     .where('id', '=', runRowId)
     .where('segment', '=', segment)
     .where('sent_at', 'is', null)

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { now } from '#platform/clock.ts'
+import { thisMoment } from '#platform/clock.ts'
 import type { Database, HotStatement, Tx } from '#platform/database.ts'
 import type { RunRow } from './store.ts'
 
@@ -26,7 +26,7 @@ export async function updateStep(tx: Tx, run: RunRow, step: Step): Promise<RunRo
       pending_input_tokens: 0,
       pending_output_tokens: 0,
       delivered_through: step.deliveredThrough,
-      touched_at: now,
+      touched_at: thisMoment,
     }))
     .where('id', '=', run.id)
     .returningAll()
@@ -97,7 +97,7 @@ export async function updateSummary(
       pending_milli_ds: 0,
       pending_input_tokens: 0,
       pending_output_tokens: 0,
-      touched_at: now,
+      touched_at: thisMoment,
     }))
     .where('id', '=', run.id)
     .returningAll()
@@ -116,7 +116,7 @@ export async function updateResult(tx: Tx, id: number, caused: Caused): Promise<
   return tx
     .updateTable('thread_runs')
     .set((e) => ({
-      touched_at: now,
+      touched_at: thisMoment,
       delegated_milli_ds: e('delegated_milli_ds', '+', delegatedMilliDs),
       ...(launchedRunId !== undefined && {
         workflow_runs: sql<string[]>`array_append(workflow_runs, ${launchedRunId}::text)`,

@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { now, secondsAgo } from '#platform/clock.ts'
+import { secondsAgo, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Tables } from '#platform/tables.ts'
 
@@ -76,7 +76,7 @@ export async function updateThread(
 ): Promise<ThreadRow> {
   return tx
     .updateTable('threads')
-    .set({ ...change, last_activity_at: now })
+    .set({ ...change, last_activity_at: thisMoment })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow()
@@ -89,7 +89,7 @@ export async function updateActive(tx: Tx, id: number, activeRun: number | null)
     .set((e) => ({
       active_run: activeRun,
       active_attempt: e('active_attempt', '+', 1),
-      last_activity_at: now,
+      last_activity_at: thisMoment,
     }))
     .where('id', '=', id)
     .execute()
@@ -103,7 +103,7 @@ export async function updateSpoken(
 ): Promise<void> {
   await tx
     .updateTable('threads')
-    .set({ title, ...(isPerson && { wakes_since_person: 0 }), last_activity_at: now })
+    .set({ title, ...(isPerson && { wakes_since_person: 0 }), last_activity_at: thisMoment })
     .where('id', '=', id)
     .execute()
 }
@@ -133,7 +133,7 @@ export async function findWaking(tx: Tx, thread: ThreadRow, pauseSeconds: number
 export async function updateWoken(tx: Tx, thread: ThreadRow): Promise<void> {
   await tx
     .updateTable('threads')
-    .set({ wakes_since_person: thread.wakes_since_person + 1, last_woken_at: now })
+    .set({ wakes_since_person: thread.wakes_since_person + 1, last_woken_at: thisMoment })
     .where('id', '=', thread.id)
     .execute()
 }

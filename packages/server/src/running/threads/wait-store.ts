@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { now, secondsFromNow } from '#platform/clock.ts'
+import { secondsFromNow, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import { isPending } from '#platform/deadline.ts'
 import type { RunRow } from './store.ts'
@@ -46,7 +46,7 @@ export async function updateRunWaiting(tx: Tx, run: RunRow, wait: Wait, chargedM
 export async function updateRunWoken(tx: Tx, id: number): Promise<RunRow> {
   return tx
     .updateTable('thread_runs')
-    .set({ status: 'working', over_at: null, ready_at: now, touched_at: now })
+    .set({ status: 'working', over_at: null, ready_at: thisMoment, touched_at: thisMoment })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow()
@@ -56,7 +56,7 @@ export async function updateRunWoken(tx: Tx, id: number): Promise<RunRow> {
 export async function updateRunOver(tx: Tx, id: number): Promise<void> {
   await tx
     .updateTable('thread_runs')
-    .set({ over_at: now })
+    .set({ over_at: thisMoment })
     .where('id', '=', id)
     .where('over_at', 'is', null)
     .execute()

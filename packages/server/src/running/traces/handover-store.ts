@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { sql } from 'kysely'
-import { now } from '#platform/clock.ts'
+import { now, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Tables } from '#platform/tables.ts'
 
@@ -137,7 +137,7 @@ export async function claimHandover(
       claimed_by_user: by.userId,
       claimed_by_key: by.apiKeyId,
       claimed_by_slug: by.agentSlug,
-      claimed_at: now,
+      claimed_at: thisMoment,
       copy_trace_id: copyTraceId,
     })
     .where('id', '=', id)

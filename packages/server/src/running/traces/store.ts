@@ -1,6 +1,6 @@
 import type { TurnType } from '@guildhall/contract'
 import { CompiledQuery, type Insertable, type Selectable, sql } from 'kysely'
-import { now } from '#platform/clock.ts'
+import { thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { ProducerKind, Tables, TraceStatus } from '#platform/tables.ts'
 import { listQuery, type TraceFilter, type TracePlace } from './list.ts'
@@ -70,7 +70,7 @@ export async function updateTrace(
       ...(executionId !== null && { execution_id: executionId }),
       agent_slug: e.fn.coalesce('agent_slug', e.val(agentSlug)),
       total_cost_milli_ds: e('total_cost_milli_ds', '+', chargedMilliDs),
-      last_activity_at: now,
+      last_activity_at: thisMoment,
     }))
     .where('workspace_id', '=', workspaceId)
     .where('id', '=', id)
@@ -306,7 +306,7 @@ export async function insertTurns(
         ${turns.map(({ payload }) => payload)}::text[]) as given (seq, type, payload))
     update traces set last_seq = ${turns.at(-1)?.seq ?? 0}, appended_turns = appended_turns + ${turns.length},
       appended_bytes = appended_bytes + ${turns.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0)},
-      last_activity_at = guild_now()
+      last_activity_at = guild_moment()
     where id = ${traceId}`.execute(tx)
 }
 
@@ -363,7 +363,7 @@ export async function updateHolder(
 ): Promise<void> {
   await tx
     .updateTable('traces')
-    .set({ holder_key_id: apiKeyId, holder_slug: agentSlug, held_since: now })
+    .set({ holder_key_id: apiKeyId, holder_slug: agentSlug, held_since: thisMoment })
     .where('id', '=', id)
     .execute()
 }
