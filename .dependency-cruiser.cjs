@@ -199,7 +199,7 @@ module.exports = {
       [
         `${server}/platform/`,
         `${server}/.+/store\\.ts$`,
-        `${server}/.+/(address|event|freeze|reconcile|secret|client|fetch|handover|inbox|list|outbox|question|read|run|settings|step|touched|wait|version)-store\\.ts$`,
+        `${server}/.+/(address|event|freeze|reconcile|secret|client|fetch|grant|handover|inbox|list|outbox|question|queue|read|run|settings|step|touched|wait|version)-store\\.ts$`,
       ],
     ),
     only(

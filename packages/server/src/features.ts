@@ -6,7 +6,6 @@ import { askFeature } from '#access/asks/routes.ts'
 import { endGrantsOfKeys, grantAtPairing, scopeKinds } from '#access/consent/consent.ts'
 import { consentFeature } from '#access/consent/routes.ts'
 import { endKeysOfMember, KeyCheck } from '#access/keys/keys.ts'
-import type { EndDoors } from '#access/keys/revoke.ts'
 import { keyFeature } from '#access/keys/routes.ts'
 import { endGrantsOfMember, OAuthCheck } from '#access/oauth/oauth.ts'
 import { oauthFeature } from '#access/oauth/routes.ts'
@@ -32,6 +31,7 @@ import { type Feature, joinFeatures } from '#operations/feature.ts'
 import { idempotencyFeature } from '#operations/idempotency/idempotency.ts'
 import { inNoSession, type Principal } from '#operations/principal.ts'
 import type { Bus } from '#platform/bus.ts'
+import type { Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
 import {
   type ExecutionParts,
@@ -138,7 +138,7 @@ export function bindFeatures(
     workflow: workflowKind((answered) => answerQuestion(runs, answered)),
   }
   const approvals = new Approvals(deps, bus, kinds, (id) => wakeDecided(executions, id))
-  const endAlong: EndDoors['endAlong'] = async (tx, keyIds) => ({
+  const endAlong = async (tx: Tx, keyIds: readonly number[]) => ({
     endedGrants: await endGrantsOfKeys(tx, keyIds),
     ...(await approvals.endWithKeys(tx, keyIds)),
   })

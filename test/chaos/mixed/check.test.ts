@@ -33,20 +33,6 @@ test('what can have happened is left alone', () => {
   expect(findMixedViolations(good)).toEqual([])
 })
 
-test('what a revoked key had running and nobody stopped may end by itself, and a paused step be done', () => {
-  const revoked = withOperation('op-l0-16', { kind: 'false' })
-  const runs = state.runs.map((one) => (one.runId === 'run_5' ? { ...one, endedAt: at(30) } : one))
-  const pause = { ...faults[0], kind: 'worker-pause', startedAt: at(8), endedAt: at(20) } as FaultRecord
-  const calls = [{ ...call('s1', 21), runId: 'run_5' }]
-  const history = {
-    ...revoked,
-    faults: [pause],
-    planned: ['worker-pause'],
-    seen: { ...seen, calls, state: { ...state, runs } },
-  }
-  expect(findMixedViolations(history).filter((line) => line.includes('run_5'))).toEqual([])
-})
-
 test.each<[string, MixedHistory, RegExp]>([
   // Effects
   [
@@ -357,47 +343,6 @@ test.each<[string, MixedHistory, RegExp]>([
     'an acknowledged answer that did not arrive',
     withOperation('op-l0-7', { target: 'run_3', attempts: [attempt({ said: 'op-l0-7/0' })] }),
     /run_3 \(ask\): was answered, and waits/,
-  ],
-  // Keys
-  [
-    'a revoked key that lives',
-    withState({ keys: [{ id: 5, label: 'op-l0-10', revokedAt: null }] }),
-    /the key 5 was revoked and lives/,
-  ],
-  [
-    'a launch by a revoked key',
-    withRun('run_5', { launchedAt: at(11) }),
-    /run_5: launched by the key 5 after/,
-  ],
-  [
-    'a start by a revoked key',
-    withExecution('exec_1', { keyId: 5, createdAt: at(8), startedAt: at(11) }),
-    /exec_1: started by the key 5 after/,
-  ],
-  [
-    'a revoked key that is served',
-    withOperation('op-l0-17', { attempts: told('run_5') }),
-    /op-l0-17: the key 5 was served/,
-  ],
-  [
-    'a run that its key did not stop',
-    withRun('run_5', { endedAt: at(11) }),
-    /run_5: went on after it was stopped/,
-  ],
-  [
-    'a run that never ended with its key',
-    withRun('run_5', { status: 'suspended', endedAt: null }),
-    /run_5: went on after it was stopped/,
-  ],
-  [
-    'an execution that its key did not stop',
-    withExecution('exec_1', { keyId: 5, endedAt: at(11) }),
-    /exec_1: went on after it was stopped/,
-  ],
-  [
-    'a step of a run whose key was revoked',
-    withSeen({ calls: [{ ...call('s1', 16), runId: 'run_5' }] }),
-    /run_5: began its step s1 after its key was revoked/,
   ],
   // What is left, and what the faults did
   ['a process that was left behind', withSeen({ orphans: ['the evaluator 9 has no worker'] }), /evaluator 9/],

@@ -6,6 +6,7 @@ import { type IdentityProviderConfig, readProviders } from './identity-settings.
 import { readLimits } from './limit-settings.ts'
 import { type ModelConfig, parseModels } from './model-settings.ts'
 import { type PushSettings, readPush } from './push-settings.ts'
+import { type QuotaSettings, readQuotas } from './quota-settings.ts'
 import { type Attempt, readSandbox, type SandboxSettings } from './sandbox-settings.ts'
 import { type KeyRing, parseEd25519Ring, parseKeyRing } from './secrets.ts'
 import { readCount, readDs, readHosts, readList, readUrl, sharedOrigin } from './setting-readers.ts'
@@ -70,14 +71,7 @@ export interface Config {
   foreachItems: number
   /** A module of the deployment with tools of its own. */
   toolsModule: string | undefined
-  /** What a workspace may have at most. */
-  quotas: {
-    artifactBytes: number
-    artifactFiles: number
-    idleExecutions: number
-    idleExecutionsPerKey: number
-    traceBytes: number
-  }
+  quotas: QuotaSettings
   /** How long one expression of the tool transform-json may be computed. */
   transformTimeoutMs: number
   /** The folder with the skills that come with the service. */
@@ -182,13 +176,7 @@ export function readConfig(env: Environment): Config {
     foreachItems: attempt('FOREACH_ITEMS', readCount, 1000),
     devTools: attempt('DEV_TOOLS', (v) => v === '1', false),
     toolsModule: env['TOOLS_MODULE'] || undefined,
-    quotas: {
-      artifactBytes: attempt('QUOTA_ARTIFACT_BYTES', readCount, 10_000_000_000),
-      artifactFiles: attempt('QUOTA_ARTIFACT_FILES', readCount, 100_000),
-      idleExecutions: attempt('QUOTA_IDLE_EXECUTIONS', readCount, 1000),
-      idleExecutionsPerKey: attempt('QUOTA_IDLE_EXECUTIONS_PER_KEY', readCount, 50),
-      traceBytes: attempt('QUOTA_TRACE_BYTES', readCount, 10_000_000_000),
-    },
+    quotas: readQuotas(attempt),
     transformTimeoutMs: attempt('TRANSFORM_TIMEOUT_MS', readCount, 2000),
     catalogDirectory: attempt('CATALOG_DIR', (v) => v, shippedCatalog),
     catalogSources: attempt('CATALOG_SOURCES', readList, []),

@@ -11,7 +11,10 @@ let house: House
 let person: Person
 
 beforeAll(async () => {
-  house = await openHouse({ DATABASE_URL: await createDatabase() })
+  house = await openHouse({
+    DATABASE_URL: await createDatabase(),
+    QUOTA_IDLE_EXECUTIONS_PER_KEY: String(many),
+  })
   person = await house.newPerson()
   const files = [{ path: 'SKILL.md', content: skillText('errand', 'Run the errand.') }]
   const { body } = await as('POST', '/artifacts', { type: 'skill', files })

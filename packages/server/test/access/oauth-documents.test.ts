@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { listGrants } from '#access/oauth/store.ts'
+import { listGrants } from '#access/oauth/grant-store.ts'
 import { type Canary, openCanary } from '../../../../test/support/git-servers.ts'
 import { expectWithin } from '../../../../test/support/proof.ts'
 import { type DocumentHost, openDocumentHost } from '../support/app-documents.ts'

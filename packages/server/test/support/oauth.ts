@@ -1,6 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { insertRecord, updateGrantWorkspace } from '#access/oauth/store.ts'
+import { updateGrantWorkspace } from '#access/oauth/grant-store.ts'
+import { insertRecord } from '#access/oauth/store.ts'
 import { hashSecret, mintSecret } from '#platform/secrets.ts'
 import { makeFolder, removeFolder } from '../../../../stack/folder.ts'
 import { startIdentity } from '../../../../stack/identity.ts'

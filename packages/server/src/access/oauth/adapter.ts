@@ -8,6 +8,7 @@ import { hashSecret } from '#platform/secrets.ts'
 import type { OAuthCheck } from './check.ts'
 import * as clientStore from './client-store.ts'
 import { type DocumentFacts, documentOf, isDocumentId } from './documents.ts'
+import * as grantStore from './grant-store.ts'
 import * as store from './store.ts'
 
 /** A used code is remembered this long, so that its second use ends the grant and not just itself. */
@@ -44,7 +45,7 @@ export function createAdapter(deps: Deps, check: OAuthCheck, model: string): Ada
         throw isOrphan(error) ? new errors.InvalidClient('app or account removed') : error
       })
       if (grantId && tokenModels.has(model)) {
-        await store.updateGrantExpiry(database.db, grantId, lifetimeSeconds)
+        await grantStore.updateGrantExpiry(database.db, grantId, lifetimeSeconds)
       }
     },
 
@@ -87,7 +88,7 @@ export async function endGrant(
   person?: Actor,
 ): Promise<boolean> {
   const ended = await deps.database.transaction(async (tx) => {
-    const grant = await store.claimGrantEnd(tx, grantId)
+    const grant = await grantStore.claimGrantEnd(tx, grantId)
     if (!grant?.user_id) return undefined
     const asked = Provider.ctx?.oidc.route === 'revocation'
     const byApp = asked ? 'the app asked' : 'a code or token was used twice'

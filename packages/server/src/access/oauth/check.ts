@@ -3,6 +3,7 @@ import { CredentialCache } from '#operations/credential-cache.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Deps } from '#platform/deps.ts'
 import { hashSecret } from '#platform/secrets.ts'
+import * as grantStore from './grant-store.ts'
 import { audienceAt } from './resources.ts'
 import * as store from './store.ts'
 
@@ -53,7 +54,7 @@ export class OAuthCheck extends CredentialCache {
 
 /** Nobody waits for it, and nobody is refused for want of it. */
 function noteUse({ database, logger }: Parts, grantRow: number): void {
-  store
+  grantStore
     .touchGrant(database.db, grantRow)
     .catch((error) => logger.warn({ err: error, grantRow }, 'use of a grant not noted'))
 }

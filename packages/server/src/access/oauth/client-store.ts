@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { secondsFromNow, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
-import { grantModel } from './store.ts'
+import { grantModel } from './grant-store.ts'
 
 const clientColumns = ['id', 'name', 'redirect_uris', 'created_at'] as const
 

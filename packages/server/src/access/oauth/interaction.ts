@@ -10,15 +10,16 @@ import { inPerson } from '#operations/actor.ts'
 import { ApiError } from '#operations/errors.ts'
 import { noteChange } from '#platform/changes.ts'
 import type { Deps } from '#platform/deps.ts'
-import { hmac, isWellFormedSecret, sameSecret } from '#platform/secrets.ts'
+import { hmac, isWellFormedSecret } from '#platform/secrets.ts'
 import type { RawAnswer, RawCall, RawRoute } from '#transports/http/raw-route.ts'
 import { hasMark, setMark } from './browser-mark.ts'
 import * as clientStore from './client-store.ts'
 import { documentOf } from './documents.ts'
+import { formToken, isOwnForm } from './form-token.ts'
+import * as grantStore from './grant-store.ts'
 import { type AppFacts, consentPage, errorPage, signInPage } from './pages.ts'
 import { oauthPaths } from './provider.ts'
 import { isForMcpAlone } from './resources.ts'
-import * as store from './store.ts'
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 
@@ -74,7 +75,7 @@ async function decide(deps: Deps, provider: Provider, call: RawCall): Promise<vo
   const form = call.body instanceof URLSearchParams ? call.body : new URLSearchParams()
   const interaction = await findInteraction(provider, call)
   const person = await findPerson(deps, call, interaction)
-  if (!person || !isOwnForm(deps, call, form, interaction, person)) {
+  if (!person || !isOwnForm(deps.config, call, form, { uid: interaction.uid, userId: person.id })) {
     throw new ApiError('FORBIDDEN', { message: 'This decision did not come from the page that asks for it.' })
   }
   const workspace = await findWorkspace(deps.database, form.get('workspace') ?? '', person.id)
@@ -98,7 +99,7 @@ async function decide(deps: Deps, provider: Provider, call: RawCall): Promise<vo
   // Without a workspace a grant is good for nothing, so nothing is lost between the two.
   await deps.database.transaction(async (tx) => {
     await holdMembership(tx, workspace.id, person.id)
-    await store.updateGrantWorkspace(tx, grantId, workspace.id, documentOf(interaction)?.name)
+    await grantStore.updateGrantWorkspace(tx, grantId, workspace.id, documentOf(interaction)?.name)
     noteChange(tx, { kinds: ['oauthGrants'], userId: person.id })
     await recordActivity(tx, actor, { type: 'oauth_grant.allowed', workspaceId: workspace.id, details })
   })
@@ -147,7 +148,7 @@ async function consent(deps: Deps, interaction: Interaction, person: User | unde
   return consentPage({
     app: await findApp(deps, interaction),
     action: addressOf(deps, interaction),
-    csrf: formToken(deps, interaction.uid, person.id, deps.config.signingKeys.current),
+    csrf: formToken(deps.config, { uid: interaction.uid, userId: person.id }),
     person: person.email ?? person.name ?? 'a person without an address',
     otherPersonHref: signInAddress(deps, interaction, undefined),
     redirectUri,
@@ -206,23 +207,6 @@ function signInAddress(deps: Deps, interaction: Interaction, provider: string | 
 function verifierOf({ config }: Deps, uid: string): string {
   const ring = config.signingKeys
   return hmac(ring, ring.current, `oauth.sign-in.${uid}`).toString('base64url')
-}
-
-function formToken({ config }: Deps, uid: string, userId: string, version: number): string {
-  return hmac(config.signingKeys, version, `oauth.decision.${uid}.${userId}`).toString('base64url')
-}
-
-function isOwnForm(
-  deps: Deps,
-  call: RawCall,
-  form: URLSearchParams,
-  { uid }: Interaction,
-  { id }: User,
-): boolean {
-  if (call.request.headers.origin !== new URL(deps.config.publicUrl).origin) return false
-  const given = form.get('csrf') ?? ''
-  const versions = [...deps.config.signingKeys.keys.keys()]
-  return versions.some((version) => sameSecret(given, formToken(deps, uid, id, version)))
 }
 
 function send(response: ServerResponse, status: number, { type, body, headers = {} }: RawAnswer): void {

@@ -14,13 +14,14 @@ import type { OAuthCheck } from './check.ts'
 import { newClientId } from './client-id.ts'
 import { nameProblem } from './client-name.ts'
 import * as clientStore from './client-store.ts'
+import * as grantStore from './grant-store.ts'
 import { redirectUriProblem } from './redirect-uri.ts'
 import * as store from './store.ts'
 
 export function oauthFeature({ database }: Deps, check: OAuthCheck): Feature {
   const routes = bindRoutes(oauthRoutes, {
     listOAuthGrants: async ({ principal, deps }) => {
-      const rows = await store.listGrants(deps.database.db, principal.userId)
+      const rows = await grantStore.listGrants(deps.database.db, principal.userId)
       return rows.map((row) => ({
         id: row.id,
         client_id: row.client_id,
@@ -35,7 +36,7 @@ export function oauthFeature({ database }: Deps, check: OAuthCheck): Feature {
 
     endOAuthGrant: async ({ principal, params, deps }) => {
       const id = parseRowId(params.id)
-      const grantId = id && (await store.findGrantId(deps.database.db, principal.userId, id))
+      const grantId = id && (await grantStore.findGrantId(deps.database.db, principal.userId, id))
       if (!grantId || !(await endGrant(deps, check, grantId, principal))) throw new ApiError('NOT_FOUND')
       return succeeded
     },

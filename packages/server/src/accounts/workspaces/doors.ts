@@ -1,6 +1,6 @@
 import type { Tx } from '#platform/database.ts'
 
-export interface Membership {
+interface Membership {
   readonly workspaceId: string
   readonly userId: string
 }

@@ -9,6 +9,7 @@ import type { Principal } from '#operations/principal.ts'
 import type { Config } from '#platform/config.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import { findTrace, openTrace, traceKeyOfRun } from '#running/traces/traces.ts'
+import * as queue from './queue-store.ts'
 import * as store from './store.ts'
 
 export interface ExecutionInput {
@@ -105,9 +106,9 @@ export async function requireIdleRoom(
       details: { limit },
     })
   }
-  if ((await store.countIdleLocked(tx, row.workspace_id, idleExecutions)) > idleExecutions)
+  if ((await queue.countIdleLocked(tx, row.workspace_id, idleExecutions)) > idleExecutions)
     refuse(idleExecutions, 'a workspace')
-  if ((await store.countIdleOf(tx, row)) > idleExecutionsPerKey)
+  if ((await queue.countIdleOf(tx, row)) > idleExecutionsPerKey)
     refuse(idleExecutionsPerKey, row.api_key_id === null ? 'an app' : 'a key')
 }
 

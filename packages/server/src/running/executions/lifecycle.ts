@@ -12,6 +12,7 @@ import type { Tx } from '#platform/database.ts'
 import { noteEnd, noteStart } from '#running/traces/traces.ts'
 import { requireIdleRoom } from './create.ts'
 import { appendEventsLocked, type NewEvent, type StoredEvent } from './event-log.ts'
+import * as queue from './queue-store.ts'
 import * as store from './store.ts'
 
 /**
@@ -87,7 +88,7 @@ export async function startExecution(
     const refusal = await findRefusal(tx, creditsFor(config, row, start))
     if (refusal) throw insufficientCredits(refusal)
   }
-  const busy = (await store.findQueued(tx, row.workspace_id)) || !(await isSlotFree(tx, row.workspace_id))
+  const busy = (await queue.findQueued(tx, row.workspace_id)) || !(await isSlotFree(tx, row.workspace_id))
   if (!busy) {
     const started = await tryStart(tx, config, row, start, messages)
     if (started) return started
@@ -95,8 +96,8 @@ export async function startExecution(
   // Also for who would wait: the reservation must go with the transaction. The next try finds the slot taken.
   if (!mayWait || !busy) throw await executionRunning(tx, row.workspace_id)
   // Before the moment is written by which they stand in line, so that nobody comes in before one who was told a place.
-  await store.lockIdle(tx, row.workspace_id)
-  const queued = await store.updateQueued(tx, row.id, start)
+  await queue.lockIdle(tx, row.workspace_id)
+  const queued = await queue.updateQueued(tx, row.id, start)
   await requireIdleRoom(tx, config, queued)
   const events = await appendEventsLocked(tx, row.id, messages)
   return { row: queued, events }
@@ -161,7 +162,7 @@ export async function startQueued(
   config: StartConfig,
   workspaceId: string,
 ): Promise<Changed | undefined> {
-  const row = await store.lockQueueHead(tx, workspaceId)
+  const row = await queue.lockQueueHead(tx, workspaceId)
   if (!row) return undefined
   if (!(await isSlotFree(tx, workspaceId))) return undefined
   if (!row.may_act)

@@ -15,6 +15,7 @@ import {
   startExecution,
   toStartInput,
 } from './lifecycle.ts'
+import * as queue from './queue-store.ts'
 import * as store from './store.ts'
 
 type Posted = BodyOf<(typeof executionRoutes)['postExecutionEvents']>
@@ -123,7 +124,7 @@ function joinInput(prepared: string, message: string): string {
 
 /** It was told to wait, and does: where, and for what. */
 async function waitsAlready(tx: Tx, row: store.ExecutionRow): Promise<ApiError> {
-  const queuePosition = await store.countQueuedUpTo(tx, row)
+  const queuePosition = await queue.countQueuedUpTo(tx, row)
   return executionRunning(tx, row.workspace_id, { queuePosition })
 }
 
