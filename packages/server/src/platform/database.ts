@@ -35,7 +35,7 @@ const statementTimeoutMs = 15_000
  * Ends the transaction of a process that stands still in the middle of it, and lets go of what it holds: sooner than those
  * who wait for that are given up.
  */
-export const idleInTransactionMs = 10_000
+const idleInTransactionMs = 10_000
 const retryableStates = new Set(['40001', '40P01'])
 
 /**

@@ -14,14 +14,14 @@ import {
 import { dirname, join } from 'node:path'
 import {
   type BlobStore,
+  blobName,
   importKey,
-  isChecksum,
+  isBlobName,
   keyOf,
   keyPrefix,
   type ListedBlob,
   listedAtOnce,
   measure,
-  NotHeldError,
   type OpenedBlob,
   probe,
   probing,
@@ -37,11 +37,11 @@ const tidyEveryMs = 3_600_000
  */
 export function createDirectoryStore(root: string): BlobStore {
   const temporary = join(root, 'tmp')
-  const fileOf = (checksum: string) => join(root, keyOf(checksum))
+  const fileOf = (name: string) => join(root, keyOf(name))
   let tidiedAtMs = Number.NEGATIVE_INFINITY
 
-  async function openBlob(checksum: string): Promise<OpenedBlob | undefined> {
-    const file = await presentOnly(open(fileOf(checksum), 'r'))
+  async function openBlob(name: string): Promise<OpenedBlob | undefined> {
+    const file = await presentOnly(open(fileOf(name), 'r'))
     if (!file) return undefined
     try {
       const { size } = await file.stat()
@@ -85,7 +85,7 @@ export function createDirectoryStore(root: string): BlobStore {
   })
 
   return {
-    async put(bytes, { maxBytes }) {
+    async put(bytes, { maxBytes, generation = null }) {
       const measured = measure(bytes, maxBytes)
       const draft = join(temporary, randomUUID())
       await makeFolder(temporary)
@@ -93,14 +93,15 @@ export function createDirectoryStore(root: string): BlobStore {
       try {
         await writeDurably(draft, measured.chunks)
         const checksum = measured.checksum()
-        const file = fileOf(checksum)
+        const name = blobName({ checksum, generation })
+        const file = fileOf(name)
         await makeFolder(join(root, keyPrefix))
         await makeFolder(dirname(file))
         const created = !(await presentOnly(stat(file)))
-        // Also over a blob that is there: it becomes young for sweeps, and whole if it was damaged.
+        // Also over a blob that is there: it becomes whole if it was damaged.
         await rename(draft, file)
         await syncFolder(dirname(file))
-        return { checksum, sizeBytes: measured.sizeBytes(), created }
+        return { name, checksum, sizeBytes: measured.sizeBytes(), created }
       } catch (error) {
         await rm(draft, { force: true })
         throw error
@@ -109,17 +110,14 @@ export function createDirectoryStore(root: string): BlobStore {
 
     open: openBlob,
 
-    read: async (checksum, maxBytes) => readVerified(await openBlob(checksum), checksum, maxBytes),
+    read: async (name, maxBytes) => readVerified(await openBlob(name), name, maxBytes),
 
-    has: async (checksum) => (await presentOnly(stat(fileOf(checksum)))) !== undefined,
+    has: async (name) => (await presentOnly(stat(fileOf(name)))) !== undefined,
 
-    async delete(checksums, mayGoOn = () => true) {
-      const files = checksums.map(fileOf)
+    async delete(names) {
+      const files = names.map(fileOf)
       await access(root)
-      for (const file of files) {
-        if (!mayGoOn()) throw new NotHeldError()
-        await rm(file, { force: true })
-      }
+      for (const file of files) await rm(file, { force: true })
     },
 
     async list(after, limit = listedAtOnce) {
@@ -127,12 +125,12 @@ export function createDirectoryStore(root: string): BlobStore {
       const blobs = join(root, keyPrefix)
       const found: ListedBlob[] = []
       const folders = ((await presentOnly(readdir(blobs))) ?? []).filter(isShard).sort()
-      for (const folder of folders.filter((name) => name >= (after?.slice(0, 2) ?? ''))) {
-        const names = (await readdir(join(blobs, folder))).filter(isChecksum).sort()
-        for (const checksum of names.filter((name) => after === undefined || name > after)) {
+      for (const folder of folders.filter((shard) => shard >= (after?.slice(0, 2) ?? ''))) {
+        const names = (await readdir(join(blobs, folder))).filter(isBlobName).sort()
+        for (const name of names.filter((one) => after === undefined || one > after)) {
           if (found.length === limit) return found
-          const file = await presentOnly(stat(join(blobs, folder, checksum)))
-          if (file) found.push({ checksum, storedAt: file.mtime })
+          const file = await presentOnly(stat(join(blobs, folder, name)))
+          if (file) found.push({ name, storedAt: file.mtime })
         }
       }
       return found

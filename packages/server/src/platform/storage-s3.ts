@@ -14,14 +14,14 @@ import {
 import type { S3Config } from './config.ts'
 import {
   type BlobStore,
+  blobName,
   importKey,
-  isChecksum,
+  isBlobName,
   keyOf,
   keyPrefix,
   type ListedBlob,
   listedAtOnce,
   measure,
-  NotHeldError,
   type OpenedBlob,
   probe,
   probing,
@@ -46,15 +46,15 @@ export function createS3Store(config: S3Config): BlobStore {
   const client = connect(config)
   const Bucket = config.bucket
 
-  async function openBlob(checksum: string): Promise<OpenedBlob | undefined> {
-    const Key = keyOf(checksum)
+  async function openBlob(name: string): Promise<OpenedBlob | undefined> {
+    const Key = keyOf(name)
     const object = await client.send(new GetObjectCommand({ Bucket, Key })).catch(absent)
     if (!object) return undefined
     return { stream: object.Body as Readable, sizeBytes: object.ContentLength ?? 0 }
   }
 
-  async function has(checksum: string): Promise<boolean> {
-    const Key = keyOf(checksum)
+  async function has(name: string): Promise<boolean> {
+    const Key = keyOf(name)
     return (await client.send(new HeadObjectCommand({ Bucket, Key })).catch(absent)) !== undefined
   }
 
@@ -66,38 +66,38 @@ export function createS3Store(config: S3Config): BlobStore {
 
   return {
     /** Held in memory up to the cap: the key is the checksum, which is known only at the end. */
-    async put(bytes, { maxBytes }) {
+    async put(bytes, { maxBytes, generation = null }) {
       const measured = measure(bytes, maxBytes)
       const chunks: Uint8Array[] = []
       for await (const chunk of measured.chunks) chunks.push(chunk)
       const Body = Buffer.concat(chunks)
       const checksum = measured.checksum()
-      const created = !(await has(checksum))
+      const name = blobName({ checksum, generation })
+      const created = !(await has(name))
       await client.send(
-        // Also over a blob that is there: it becomes young for sweeps, and whole if it was damaged.
+        // Also over a blob that is there: it becomes whole if it was damaged.
         new PutObjectCommand({
           Bucket,
-          Key: keyOf(checksum),
+          Key: keyOf(name),
           Body,
           ContentLength: Body.length,
           ContentMD5: md5(Body),
           ContentType: 'application/octet-stream',
         }),
       )
-      return { checksum, sizeBytes: Body.length, created }
+      return { name, checksum, sizeBytes: Body.length, created }
     },
 
     open: openBlob,
 
-    read: async (checksum, maxBytes) => readVerified(await openBlob(checksum), checksum, maxBytes),
+    read: async (name, maxBytes) => readVerified(await openBlob(name), name, maxBytes),
 
     has,
 
-    async delete(checksums, mayGoOn = () => true) {
-      const objects = checksums.map((checksum) => ({ Key: keyOf(checksum) }))
+    async delete(names) {
+      const objects = names.map((name) => ({ Key: keyOf(name) }))
       for (let start = 0; start < objects.length; start += deletedAtOnce) {
         const Delete = { Objects: objects.slice(start, start + deletedAtOnce), Quiet: true }
-        if (!mayGoOn()) throw new NotHeldError()
         const { Errors = [] } = await client.send(new DeleteObjectsCommand({ Bucket, Delete }))
         const failed = Errors.filter(({ Code }) => Code !== 'NoSuchKey')
         if (failed[0]) throw new Error(`${failed.length} blobs were not deleted: ${failed[0].Message}`)
@@ -113,9 +113,9 @@ export function createS3Store(config: S3Config): BlobStore {
           new ListObjectsV2Command({ Bucket, Prefix: keyPrefix, StartAfter, MaxKeys }),
         )
         for (const { Key = '', LastModified } of page.Contents ?? []) {
-          const checksum = Key.slice(-64)
-          const isBlob = isChecksum(checksum) && keyOf(checksum) === Key
-          if (isBlob && LastModified) found.push({ checksum, storedAt: LastModified })
+          const name = Key.split('/').at(-1) ?? ''
+          const isBlob = isBlobName(name) && keyOf(name) === Key
+          if (isBlob && LastModified) found.push({ name, storedAt: LastModified })
           StartAfter = Key
         }
         if (!page.IsTruncated) break

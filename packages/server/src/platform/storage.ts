@@ -3,8 +3,15 @@ import type { Readable } from 'node:stream'
 
 type Bytes = Buffer | AsyncIterable<Uint8Array>
 
+/** Content is stored anew under another name once it was swept, see `blobName`. */
+export interface BlobRef {
+  readonly checksum: string
+  readonly generation: number | null
+}
+
 interface StoredBlob {
-  /** SHA-256 of the content, in hex; its name from now on. */
+  name: string
+  /** SHA-256 of the content, in hex. */
   checksum: string
   sizeBytes: number
   /** Whether it was absent a moment before. Of concurrent puts of one content several may say so. */
@@ -12,8 +19,8 @@ interface StoredBlob {
 }
 
 export interface ListedBlob {
-  checksum: string
-  /** When it was last put: a repeated put makes a blob young again, so that a sweep leaves it alone. */
+  name: string
+  /** When it was last put. */
   storedAt: Date
 }
 
@@ -23,20 +30,20 @@ export interface OpenedBlob {
 }
 
 /**
- * Content under its own checksum. A key holds its whole content or nothing, whenever a process is killed. Who
- * refers to a blob, and that something exists once, is for PostgreSQL to say.
+ * Content under its own checksum and a generation. A key holds its whole content or nothing, whenever a process is killed.
+ * Who refers to a blob, and that something exists once, is for PostgreSQL to say.
  */
 export interface BlobStore {
   /** Throws TooLargeError, and keeps nothing, when the bytes are more than the cap. */
-  put(bytes: Bytes, options: { maxBytes: number }): Promise<StoredBlob>
+  put(bytes: Bytes, options: { maxBytes: number; generation?: number | null }): Promise<StoredBlob>
   /** Not verified: the bytes leave before the last of them is known. Destroy a stream that is not read. */
-  open(checksum: string): Promise<OpenedBlob | undefined>
+  open(name: string): Promise<OpenedBlob | undefined>
   /** Verified: content that is not what its name says is a DamagedBlobError. */
-  read(checksum: string, maxBytes: number): Promise<Buffer | undefined>
-  has(checksum: string): Promise<boolean>
-  /** What is not there counts as deleted. Goes on only while it may, which is asked right before anything is removed. */
-  delete(checksums: readonly string[], mayGoOn?: () => boolean): Promise<void>
-  /** In the order of checksums, those after the given one; fewer than the limit means the end. */
+  read(name: string, maxBytes: number): Promise<Buffer | undefined>
+  has(name: string): Promise<boolean>
+  /** What is not there counts as deleted. */
+  delete(names: readonly string[]): Promise<void>
+  /** In the order of names, those after the given one; fewer than the limit means the end. */
   list(after?: string, limit?: number): Promise<ListedBlob[]>
   /**
    * What an operator laid into the import folder of a workspace, apart from all blobs. The name is a clean relative
@@ -57,20 +64,12 @@ export class TooLargeError extends Error {
   }
 }
 
-export class InvalidChecksumError extends Error {
-  override name = 'InvalidChecksumError'
+export class InvalidNameError extends Error {
+  override name = 'InvalidNameError'
 }
 
 export class DamagedBlobError extends Error {
   override name = 'DamagedBlobError'
-}
-
-export class NotHeldError extends Error {
-  override name = 'NotHeldError'
-
-  constructor() {
-    super('what was to be deleted may be wanted again; it is left for the next sweep')
-  }
 }
 
 export const listedAtOnce = 1000
@@ -91,14 +90,20 @@ export function probing(write: () => Promise<unknown>): () => Promise<unknown> {
   }
 }
 
-/** The only way from a checksum to a place: nothing else from outside becomes part of a path or a key. */
-export function keyOf(checksum: string): string {
-  if (!isChecksum(checksum)) throw new InvalidChecksumError('a checksum is 64 lower-case hex digits')
-  return `${keyPrefix}${checksum.slice(0, 2)}/${checksum}`
+/** A generation is used once. What is older than generations has its checksum alone. */
+export function blobName({ checksum, generation }: BlobRef): string {
+  return generation === null ? checksum : `${checksum}-${generation}`
 }
 
-export function isChecksum(text: unknown): text is string {
-  return typeof text === 'string' && /^[0-9a-f]{64}$/.test(text)
+/** The only way from a name to a place: nothing else from outside becomes part of a path or a key. */
+export function keyOf(name: string): string {
+  if (!isBlobName(name))
+    throw new InvalidNameError('a name is 64 lower-case hex digits, and may end with a number')
+  return `${keyPrefix}${name.slice(0, 2)}/${name}`
+}
+
+export function isBlobName(text: unknown): text is string {
+  return typeof text === 'string' && /^[0-9a-f]{64}(-[1-9][0-9]{0,15})?$/.test(text)
 }
 
 interface Measure {
@@ -135,7 +140,7 @@ export async function readCapped(stream: Readable, maxBytes: number): Promise<Bu
 
 export async function readVerified(
   opened: OpenedBlob | undefined,
-  checksum: string,
+  name: string,
   maxBytes: number,
 ): Promise<Buffer | undefined> {
   if (!opened) return undefined
@@ -146,6 +151,6 @@ export async function readVerified(
   const measured = measure(opened.stream, maxBytes)
   const chunks: Uint8Array[] = []
   for await (const chunk of measured.chunks) chunks.push(chunk)
-  if (measured.checksum() !== checksum) throw new DamagedBlobError(`blob ${checksum} is damaged`)
+  if (measured.checksum() !== name.slice(0, 64)) throw new DamagedBlobError(`blob ${name} is damaged`)
   return Buffer.concat(chunks)
 }

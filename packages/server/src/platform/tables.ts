@@ -46,7 +46,8 @@ export interface SkillWarning {
 
 /** The tables as the migrations make them. */
 export interface Tables extends AccessTables, OAuthTables, PushTables, ThreadTables {
-  blobs: { checksum: string; size_bytes: number; touched_at: Time }
+  blobs: { checksum: string; size_bytes: number; touched_at: Time; generation: number | null }
+  blobs_gone: { checksum: string; generation: number | null; gone_at: Time }
   artifact_usage: {
     workspace_id: string
     bytes: number

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeTarGz, makeZip } from '../../../../test/support/archives.ts'
 import type { Answer, Person } from '../../../../test/support/caller.ts'
 import { hostileBundles } from '../../../../test/support/hostile-bundles.ts'
+import { storedAs } from '../support/blobs.ts'
 import { createDatabase, type House, openHouse, shiftClock } from '../support/house.ts'
 
 let databaseUrl: string
@@ -138,7 +139,10 @@ test('content that nothing refers to is swept after an hour, and what is wanted 
   const { body: kept } = await sendJson({ type: 'file', files: [{ path: 'a', content: 'kept' }] })
   await house.call('DELETE', `/api/v1/artifacts/${gone.id}`, { token: person.token })
   const sweep = house.sweeps.find(({ table }) => table === 'blobs')
-  const [goneSum, keptSum] = [gone.files[0].checksum, kept.files[0].checksum]
+  const [goneSum, keptSum] = [
+    await storedAs(house, gone.files[0].checksum),
+    await storedAs(house, kept.files[0].checksum),
+  ]
   await sweep?.run()
   expect(await house.deps.storage.has(goneSum)).toBe(true)
   await shiftClock(databaseUrl, 3601)

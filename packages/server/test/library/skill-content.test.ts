@@ -5,6 +5,7 @@ import type { Person } from '../../../../test/support/caller.ts'
 import { openCanary } from '../../../../test/support/git-servers.ts'
 import { tell } from '../../../../test/support/proof.ts'
 import { deliveredFiles, newSkillArtifact, skillText } from '../../../../test/support/skills.ts'
+import { storedAs } from '../support/blobs.ts'
 import { createDatabase, type House, openHouse, shiftClock } from '../support/house.ts'
 
 let databaseUrl: string
@@ -106,7 +107,7 @@ async function hasBundle(checksum: string): Promise<boolean> {
 
 async function blobOf(artifactId: string, path: string): Promise<string> {
   const { body } = await house.call('GET', `/api/v1/artifacts/${artifactId}`, { token: person.token })
-  return body.files.find((file: { path: string }) => file.path === path).checksum
+  return storedAs(house, body.files.find((file: { path: string }) => file.path === path).checksum)
 }
 
 describe('the sweep', () => {

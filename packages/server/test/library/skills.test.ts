@@ -2,8 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { keyOf } from '#platform/storage.ts'
 import type { Person } from '../../../../test/support/caller.ts'
 import { patienceFor } from '../../../../test/support/sizes.ts'
+import { storedAs } from '../support/blobs.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 
 let house: House
@@ -165,7 +167,7 @@ test('a skill cannot be run while it is on its way from a slow store', async () 
   const { checksum } = (await get(`/artifacts/${artifactId}`)).body.files[0]
   const { storage } = house.deps.config
   if (storage.kind !== 'directory') throw new Error('this store is a folder')
-  const blob = join(storage.path, 'blobs', checksum.slice(0, 2), checksum)
+  const blob = join(storage.path, keyOf(await storedAs(house, checksum)))
   const bytes = await readFile(blob)
   await rm(blob)
   // Whoever opens it waits until somebody writes.

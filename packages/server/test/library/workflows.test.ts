@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sweepBlobs } from '#library/artifacts/artifacts.ts'
 import { resolveWorkflow } from '#library/workflows/workflows.ts'
 import type { Person } from '../../../../test/support/caller.ts'
+import { storedAs } from '../support/blobs.ts'
 import { createDatabase, type House, openHouse, shiftClock } from '../support/house.ts'
 
 let house: House
@@ -275,7 +276,8 @@ describe('the two stores', () => {
       .where('bundle_checksum', '=', checksum)
       .execute()
     expect(file?.path).toBe('workflow.json')
-    const kept = async () => (await house.deps.storage.read(file?.checksum ?? '', 1_000_000))?.toString()
+    const name = await storedAs(house, file?.checksum ?? '')
+    const kept = async () => (await house.deps.storage.read(name, 1_000_000))?.toString()
     expect(await kept()).toBe(text)
     await shiftClock(databaseUrl, 7200)
     await sweepBlobs(house.deps)

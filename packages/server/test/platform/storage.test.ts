@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type BlobStore, InvalidChecksumError, TooLargeError } from '#platform/storage.ts'
+import { type BlobStore, InvalidNameError, TooLargeError } from '#platform/storage.ts'
 import { createDirectoryStore } from '#platform/storage-directory.ts'
 import { createS3Store } from '#platform/storage-s3.ts'
 import { makeFolder, removeFolder } from '../../../../stack/folder.ts'
@@ -45,7 +45,7 @@ async function listAll(store: BlobStore, limit?: number): Promise<string[]> {
   const all: string[] = []
   for (;;) {
     const page = await store.list(all.at(-1), limit)
-    all.push(...page.map(({ checksum }) => checksum))
+    all.push(...page.map(({ name }) => name))
     if (page.length < (limit ?? 1000)) return all
   }
 }
@@ -65,8 +65,8 @@ describe.each([
     expect(await store.has(checksum)).toBe(false)
     expect(await store.open(checksum)).toBeUndefined()
     expect(await store.read(checksum, 100)).toBeUndefined()
-    expect(await store.put(bytes, cap)).toEqual({ checksum, sizeBytes: 100, created: true })
-    expect(await store.put(bytes, cap)).toEqual({ checksum, sizeBytes: 100, created: false })
+    expect(await store.put(bytes, cap)).toEqual({ name: checksum, checksum, sizeBytes: 100, created: true })
+    expect(await store.put(bytes, cap)).toEqual({ name: checksum, checksum, sizeBytes: 100, created: false })
     expect(await store.has(checksum)).toBe(true)
     expect(await store.read(checksum, 100)).toEqual(bytes)
     const opened = await store.open(checksum)
@@ -91,7 +91,7 @@ describe.each([
     const begun = performance.now()
     const put = await store.put(Readable.from(pieces), cap)
     const putMs = performance.now() - begun
-    expect(put).toEqual({ checksum: sha256(bytes), sizeBytes: cap.maxBytes, created: true })
+    expect(put).toMatchObject({ checksum: sha256(bytes), sizeBytes: cap.maxBytes, created: true })
     expect((await store.read(put.checksum, cap.maxBytes))?.equals(bytes)).toBe(true)
     tell(`put ${putMs.toFixed(0)} ms, read ${(performance.now() - begun - putMs).toFixed(0)} ms`)
   })
@@ -137,7 +137,10 @@ describe.each([
     'a'.repeat(65),
     `${'a'.repeat(64)}\n`,
     `../${'a'.repeat(61)}`,
-  ])('%j is no checksum', async (hostile) => {
+    `${'a'.repeat(64)}-0`,
+    `${'a'.repeat(64)}-1/../b`,
+    `${'a'.repeat(64)}-1e9`,
+  ])('%j is no name', async (hostile) => {
     for (const use of [
       () => store.open(hostile),
       () => store.read(hostile, 1),
@@ -145,8 +148,26 @@ describe.each([
       () => store.delete(['a'.repeat(64), hostile]),
       () => store.list(hostile),
     ]) {
-      await expect(use()).rejects.toThrow(InvalidChecksumError)
+      await expect(use()).rejects.toThrow(InvalidNameError)
     }
+  })
+
+  test('generations of one content are apart: what becomes of one is nothing to another', async () => {
+    const bytes = someBytes()
+    const { name: plain, checksum } = await store.put(bytes, cap)
+    const { name: first } = await store.put(bytes, { ...cap, generation: 7 })
+    const { name: second, created } = await store.put(bytes, { ...cap, generation: 10 })
+    expect([plain, first, second, created]).toEqual([checksum, `${checksum}-7`, `${checksum}-10`, true])
+    const listed = await listAll(store)
+    expect(listed.filter((name) => name.startsWith(checksum))).toEqual([plain, second, first])
+    await store.delete([first])
+    expect([await store.has(plain), await store.has(first), await store.has(second)]).toEqual([
+      true,
+      false,
+      true,
+    ])
+    expect(await store.read(second, 1_000_000)).toEqual(bytes)
+    await store.delete([plain, second])
   })
 
   test('a repeated put makes a blob young again', async () => {
@@ -154,7 +175,7 @@ describe.each([
     const asked = Date.now()
     const { checksum } = await store.put(bytes, cap)
     const storedAt = async () =>
-      (await store.list()).find((blob) => blob.checksum === checksum)?.storedAt.getTime()
+      (await store.list()).find((blob) => blob.name === checksum)?.storedAt.getTime()
     const first = (await storedAt()) ?? 0
     expectAhead(first, asked, 0)
     await sleep(1100)
@@ -176,7 +197,7 @@ describe.each([
     expect(listed).toEqual([...new Set(listed)].sort())
     expect(listed).toEqual(expect.arrayContaining(blobs.map(sha256)))
     expect(await listAll(store, 99)).toEqual(listed)
-    expect((await store.list(undefined, 150)).map(({ checksum }) => checksum)).toEqual(listed.slice(0, 150))
+    expect((await store.list(undefined, 150)).map(({ name }) => name)).toEqual(listed.slice(0, 150))
     const gone = blobs.slice(0, 120).map(sha256)
     await store.delete(gone)
     expect(await listAll(store)).toEqual(listed.filter((checksum) => !gone.includes(checksum)))

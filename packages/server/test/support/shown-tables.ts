@@ -32,6 +32,7 @@ export const shownBy: Readonly<Record<keyof Tables, readonly ChangeKind[]>> = {
   // It grows with all that is told.
   activity: [],
   blobs: [],
+  blobs_gone: [],
   artifact_usage: [],
   artifacts: ['artifacts'],
   bundles: [],

@@ -30,6 +30,7 @@ export const ownerOf: Readonly<Record<keyof Tables, string>> = {
   used_addresses: 'sockets',
   activity: 'activity',
   blobs: 'artifacts',
+  blobs_gone: 'artifacts',
   artifact_usage: 'artifacts',
   artifacts: 'artifacts',
   bundles: 'artifacts',

@@ -2,12 +2,13 @@ import { createHash, randomUUID } from 'node:crypto'
 import { anySkill } from '@guildhall/contract'
 import type { Access } from '#operations/access.ts'
 import type { Principal } from '#operations/principal.ts'
-import { type Db, idleInTransactionMs, type Tx } from '#platform/database.ts'
+import type { Db, Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
+import { blobName } from '#platform/storage.ts'
 import { contentChecksum } from './bundle.ts'
 import { claimWriting, type Quotas, requireArtifactRoom } from './quota.ts'
 import * as store from './store.ts'
-import { storageAway } from './store-away.ts'
+import { missingContent, storageAway } from './store-away.ts'
 import { type BundleFile, unpack } from './unpack.ts'
 
 export { arrangeFiles, type Bundle, decodeBase64, toBundle } from './bundle.ts'
@@ -50,15 +51,16 @@ export async function storeFiles(
   })
   const stored = files.map((file) => file.stored)
   await claim(stored)
-  await store.touchBlobs(
+  const generations = await store.touchBlobs(
     database.db,
     stored.map(({ checksum, sizeBytes }) => ({ checksum, size_bytes: sizeBytes })),
   )
   for (const { bytes, stored } of files) {
     if (!bytes) continue
+    const generation = generations.get(stored.checksum) ?? null
     const written = storage
-      .has(stored.checksum)
-      .then((there) => (there ? undefined : storage.put(bytes, { maxBytes: bytes.length })))
+      .has(blobName({ ...stored, generation }))
+      .then((there) => (there ? undefined : storage.put(bytes, { maxBytes: bytes.length, generation })))
     await written.catch(storageAway)
   }
   return { files: stored, checksum: contentChecksum(stored), sizeBytes: bundle.sizeBytes }
@@ -105,10 +107,10 @@ export async function readFiles(
   files: Awaited<ReturnType<typeof store.listBundleFiles>>,
 ): Promise<BundleFile[]> {
   const read = []
-  for (const { path, size_bytes, checksum } of files) {
-    const bytes = await storage.read(checksum, size_bytes).catch(storageAway)
-    if (!bytes) throw new Error(`The content ${checksum} is referred to but not in the store`)
-    read.push({ path, bytes })
+  for (const file of files) {
+    const bytes = await storage.read(blobName(file), file.size_bytes).catch(storageAway)
+    if (!bytes) throw missingContent(file)
+    read.push({ path: file.path, bytes })
   }
   return read
 }
@@ -185,19 +187,24 @@ const graceSeconds = 3600
 const sweptAtOnce = 500
 
 /**
- * Removes content that nothing refers to. The rows are held meanwhile, so that who wants it again waits. A process that
- * stood still, or lost its connection, holds them no longer and removes nothing more; therefore one by one.
+ * Removes content that nothing refers to. Its row goes first, and with it the name: whoever wants the content from then on
+ * stores it under another one. So it does not matter when a delete arrives, and one that a process did not come to is
+ * made up for by the next sweep.
  */
-export async function sweepBlobs({ database, storage }: Pick<Deps, 'database' | 'storage'>): Promise<number> {
-  return database.transaction(async (tx) => {
+export async function sweepBlobs(deps: Pick<Deps, 'database' | 'storage'>): Promise<number> {
+  // Before more is added to it: of a store that is away no more is asked than it was at first.
+  const earlier = await deleteGone(deps)
+  await deps.database.transaction(async (tx) => {
     await store.deleteUnreferencedBundles(tx, graceSeconds, sweptAtOnce)
-    const unwanted = await store.lockUnreferencedBlobs(tx, graceSeconds, sweptAtOnce)
-    for (const checksum of unwanted) {
-      const asked = performance.now()
-      // Before the bytes, to see that the row is still held: else somebody may refer to it again by now.
-      await store.deleteBlobs(tx, [checksum])
-      await storage.delete([checksum], () => performance.now() - asked < idleInTransactionMs / 2)
-    }
-    return unwanted.length
+    await store.moveUnreferencedBlobs(tx, graceSeconds, sweptAtOnce)
   })
+  return earlier + (await deleteGone(deps))
+}
+
+async function deleteGone({ database, storage }: Pick<Deps, 'database' | 'storage'>): Promise<number> {
+  const gone = await store.listGone(database.db, sweptAtOnce)
+  if (gone.length === 0) return 0
+  await storage.delete(gone.map(blobName))
+  await store.deleteGone(database.db, gone)
+  return gone.length
 }

@@ -6,6 +6,7 @@ import type { Feature } from '#operations/feature.ts'
 import { createOnce } from '#operations/idempotency/idempotency.ts'
 import { decodeCursor, timePart, toPage } from '#operations/page.ts'
 import type { Deps } from '#platform/deps.ts'
+import { blobName } from '#platform/storage.ts'
 import {
   createArtifact,
   requireArtifactRoom,
@@ -17,6 +18,7 @@ import {
 import { toBundle } from './bundle.ts'
 import { givenFiles } from './given-files.ts'
 import * as store from './store.ts'
+import { missingContent } from './store-away.ts'
 
 const defaultPage = 50
 const idPattern = /^artifact_[\w-]{1,80}$/
@@ -87,8 +89,8 @@ export function artifactFeature(deps: Deps): Feature {
       }
       const file = query.path === undefined ? files[0] : files.find(({ path }) => path === query.path)
       if (!file) throw new ApiError('NOT_FOUND')
-      const blob = await deps.storage.open(file.checksum).catch(storageAway)
-      if (!blob) throw new Error(`The content ${file.checksum} is referred to but not in the store`)
+      const blob = await deps.storage.open(blobName(file)).catch(storageAway)
+      if (!blob) throw missingContent(file)
       return {
         stream: blob.stream,
         sizeBytes: blob.sizeBytes,

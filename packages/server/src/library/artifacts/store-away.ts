@@ -18,3 +18,7 @@ export async function failingAs<T>(code: ErrorCode, work: Promise<T>): Promise<T
     throw new ApiError(code, { cause: error.cause, details: { reason }, retryAfterSeconds: 1 })
   }
 }
+
+export function missingContent({ checksum }: { readonly checksum: string }): Error {
+  return new Error(`The content ${checksum} is referred to but not in the store`)
+}

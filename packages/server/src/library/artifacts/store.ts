@@ -1,22 +1,29 @@
 import { type Insertable, sql } from 'kysely'
 import { secondsAgo, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
+import type { BlobRef } from '#platform/storage.ts'
 import type { Tables } from '#platform/tables.ts'
 
-/** Before bytes are written: whoever sweeps at this moment is waited for, and leaves this content alone from then on. */
+/**
+ * Before bytes are written: whoever sweeps at this moment is waited for, and leaves this content alone from then on. Gives
+ * the generation of each by its checksum; what was swept has a new one.
+ */
 export async function touchBlobs(
   db: Db,
   blobs: readonly { checksum: string; size_bytes: number }[],
-): Promise<void> {
+): Promise<Map<string, number | null>> {
   // In one order, so that two bundles with common files never wait for each other.
   const sorted = [...new Map(blobs.map((blob) => [blob.checksum, blob])).values()].sort((a, b) =>
     a.checksum < b.checksum ? -1 : 1,
   )
-  await db
+  const generation = sql<number>`nextval('blob_generations')`
+  const touched = await db
     .insertInto('blobs')
-    .values(sorted)
+    .values(sorted.map((blob) => ({ ...blob, generation })))
     .onConflict((conflict) => conflict.column('checksum').doUpdateSet({ touched_at: thisMoment }))
+    .returning(['checksum', 'generation'])
     .execute()
+  return new Map(touched.map(({ checksum, generation }) => [checksum, generation]))
 }
 
 export interface ArtifactFile {
@@ -24,6 +31,9 @@ export interface ArtifactFile {
   size_bytes: number
   checksum: string
 }
+
+/** With what its content is called in the store. */
+export type StoredRow = ArtifactFile & BlobRef
 
 export interface NewBundle {
   checksum: string
@@ -56,10 +66,11 @@ export async function claimBundle(tx: Db, checksum: string) {
     .executeTakeFirst()
 }
 
-export async function listBundleFiles(db: Db, bundleChecksum: string): Promise<ArtifactFile[]> {
+export async function listBundleFiles(db: Db, bundleChecksum: string): Promise<StoredRow[]> {
   return db
     .selectFrom('bundle_files')
-    .select(['path', 'size_bytes', 'checksum'])
+    .innerJoin('blobs', 'blobs.checksum', 'bundle_files.checksum')
+    .select(['path', 'bundle_files.size_bytes', 'bundle_files.checksum', 'generation'])
     .where('bundle_checksum', '=', bundleChecksum)
     .orderBy(sql`path collate "C"`)
     .execute()
@@ -190,11 +201,12 @@ export async function listArtifacts(
   return query.execute()
 }
 
-export async function listFiles(db: Db, workspaceId: string, artifactId: string): Promise<ArtifactFile[]> {
+export async function listFiles(db: Db, workspaceId: string, artifactId: string): Promise<StoredRow[]> {
   return db
     .selectFrom('bundle_files')
     .innerJoin('artifacts', 'artifacts.content_checksum', 'bundle_files.bundle_checksum')
-    .select(['path', 'bundle_files.size_bytes', 'checksum'])
+    .innerJoin('blobs', 'blobs.checksum', 'bundle_files.checksum')
+    .select(['path', 'bundle_files.size_bytes', 'bundle_files.checksum', 'generation'])
     .where('workspace_id', '=', workspaceId)
     .where('artifacts.id', '=', artifactId)
     .orderBy('path')
@@ -209,27 +221,6 @@ export async function deleteArtifact(db: Db, workspaceId: string, id: string) {
     .where('id', '=', id)
     .returning(['id', 'type', 'slug', 'name'])
     .executeTakeFirst()
-}
-
-/** Content that nothing refers to and nobody has written for a while, held until the transaction ends. */
-export async function lockUnreferencedBlobs(tx: Tx, graceSeconds: number, limit: number): Promise<string[]> {
-  const rows = await tx
-    .selectFrom('blobs')
-    .select('checksum')
-    .where('touched_at', '<=', secondsAgo(graceSeconds))
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('bundle_files').select(sql`1`.as('one')).whereRef('checksum', '=', 'blobs.checksum'),
-        ),
-      ),
-    )
-    .orderBy('touched_at')
-    .limit(limit)
-    .forUpdate()
-    .skipLocked()
-    .execute()
-  return rows.map(({ checksum }) => checksum)
 }
 
 /**
@@ -256,6 +247,28 @@ export async function deleteUnreferencedBundles(
   return result.rows.length
 }
 
-export async function deleteBlobs(tx: Tx, checksums: readonly string[]): Promise<void> {
-  await tx.deleteFrom('blobs').where('checksum', 'in', checksums).execute()
+/** Content that nothing refers to and nobody has written for a while: its row goes, and its name is written down. */
+export async function moveUnreferencedBlobs(tx: Tx, graceSeconds: number, limit: number): Promise<void> {
+  await sql`
+    with gone as (
+      delete from blobs where checksum in (
+        select checksum from blobs b
+        where touched_at <= ${secondsAgo(graceSeconds)}
+          and not exists (select from bundle_files where checksum = b.checksum)
+        order by touched_at limit ${limit} for update skip locked)
+      returning checksum, generation)
+    insert into blobs_gone (checksum, generation) select checksum, generation from gone
+    on conflict do nothing`.execute(tx)
+}
+
+export async function listGone(db: Db, limit: number): Promise<BlobRef[]> {
+  return db.selectFrom('blobs_gone').select(['checksum', 'generation']).limit(limit).execute()
+}
+
+export async function deleteGone(db: Db, gone: readonly BlobRef[]): Promise<void> {
+  await sql`
+    delete from blobs_gone g using unnest(
+      ${gone.map(({ checksum }) => checksum)}::text[], ${gone.map(({ generation }) => generation)}::bigint[])
+      d (checksum, generation)
+    where g.checksum = d.checksum and g.generation is not distinct from d.generation`.execute(db)
 }

@@ -1,7 +1,9 @@
 import type { Readable } from 'node:stream'
 import { ZipFile } from 'yazl'
 import type { Deps } from '#platform/deps.ts'
+import { blobName } from '#platform/storage.ts'
 import * as store from './store.ts'
+import { missingContent } from './store-away.ts'
 
 // The same files give the same zip, whenever it is made.
 const mtime = new Date('2026-01-01T00:00:00Z')
@@ -15,12 +17,13 @@ export async function zipBundle(
   const zip = new ZipFile()
   const output = zip.outputStream as Readable
   zip.on('error', (error) => output.destroy(error as Error))
-  for (const { path, checksum, size_bytes } of await store.listBundleFiles(database.db, bundleChecksum)) {
-    zip.addReadStreamLazy(`${folder}/${path}`, { mtime, mode: 0o100644, size: size_bytes }, (give) => {
-      storage.open(checksum).then(
+  for (const file of await store.listBundleFiles(database.db, bundleChecksum)) {
+    const entry = { mtime, mode: 0o100644, size: file.size_bytes }
+    zip.addReadStreamLazy(`${folder}/${file.path}`, entry, (give) => {
+      storage.open(blobName(file)).then(
         (blob) => {
           if (blob) return give(null, blob.stream)
-          give(new Error(`The content ${checksum} is referred to but not in the store`), output)
+          give(missingContent(file), output)
         },
         (error) => give(error, output),
       )
