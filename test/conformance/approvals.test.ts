@@ -12,7 +12,7 @@ import {
   type Person,
   startPairing,
 } from './support/actors.ts'
-import { withClock } from './support/clock.ts'
+import { credentialsForgotten, withClock } from './support/clock.ts'
 import {
   approveRequest,
   denyConsent,
@@ -261,6 +261,8 @@ stackOnly('history tells what the same key asked before about the same scope, fo
       expect(await historyOf(request_id)).toEqual({ asked: 1, allowed: 0, denied: 0 })
     }
     await clock.setAhead({ days: 29, hours: 23 })
+    // The session is looked up anew, which prolongs it; else it is over with the next step of the clock.
+    await credentialsForgotten()
     const later = await mustRequest(key, 'profile:read')
     expect(await historyOf(later.request_id)).toEqual({ asked: 4, allowed: 1, denied: 1 })
     await clock.setAhead({ days: 30, minutes: 1 })

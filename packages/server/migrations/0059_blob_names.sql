@@ -7,6 +7,6 @@ alter table blobs add column generation bigint;
 create table blobs_gone (
   checksum text not null,
   generation bigint,
-  gone_at timestamptz(3) not null default guild_moment(),
+  gone_at timestamptz(3) not null default guild_statement(),
   unique nulls not distinct (checksum, generation)
 );

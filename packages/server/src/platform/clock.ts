@@ -12,8 +12,9 @@ export const now: RawBuilder<string> = sql<string>`guild_now()`
  */
 export const thisMoment: RawBuilder<string> = sql<string>`guild_moment()`
 
+/** From the time at which a row is written that is made by this statement: it lasts as long as it says. */
 export function secondsFromNow(seconds: number): RawBuilder<string> {
-  return sql<string>`guild_now() + make_interval(secs => ${seconds})`
+  return sql<string>`guild_statement() + make_interval(secs => ${seconds})`
 }
 
 export function secondsAgo(seconds: number): RawBuilder<string> {

@@ -1,7 +1,9 @@
 import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { now, secondsFromNow } from '#platform/clock.ts'
 import { until } from '../../../../test/support/processes.ts'
 import { createDatabase, type House, openHouse, shiftClock } from '../support/house.ts'
 
@@ -37,7 +39,7 @@ test('no column is filled in with the time at which a transaction began', async 
   const filled = new Set(rows.map((row) => row.filled))
   expect(rows.length).toBeGreaterThan(40)
   expect([...filled].filter((expression) => /now\(\)|current_timestamp/i.test(expression))).toEqual([])
-  expect(filled).toContain('guild_moment()')
+  expect(filled).toContain('guild_statement()')
 })
 
 test('no function of the database writes it', async () => {
@@ -114,11 +116,25 @@ test('what waited for another is told as having come after it', async () => {
   expect(told.rows).toEqual([{ ended: true, noted: true }])
 })
 
+test('what has a lifetime lasts exactly that long, however long its transaction waited before', async () => {
+  const [{ exactly, waited }] = await house.deps.database.transaction(async (tx) => {
+    await sql`select pg_sleep(0.05)`.execute(tx)
+    const { rows } = await sql<{ exactly: boolean; waited: boolean }>`
+      insert into blobs (checksum, size_bytes) values (${'0'.repeat(64)}, 0)
+      returning (${secondsFromNow(600)})::timestamptz(3) = touched_at + interval '600 seconds' as exactly,
+        touched_at >= (${now} + interval '49 milliseconds')::timestamptz(3) as waited`.execute(tx)
+    return rows as [(typeof rows)[number]]
+  })
+  expect({ exactly, waited }).toEqual({ exactly: true, waited: true })
+})
+
 test('the moment follows the clock that the tests move', async () => {
   await shiftClock(databaseUrl, 3600)
   const { rows } = await database.query(
-    'select extract(epoch from guild_moment() - clock_timestamp())::float8 as ahead',
+    `select extract(epoch from guild_moment() - clock_timestamp())::float8 as moment,
+       extract(epoch from guild_statement() - statement_timestamp())::float8 as statement`,
   )
   await shiftClock(databaseUrl, 0)
-  expect(rows[0].ahead).toBeCloseTo(3600, 0)
+  expect(rows[0].moment).toBeCloseTo(3600, 0)
+  expect(rows[0].statement).toBe(3600)
 })

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { secondsFromNow, thisMoment } from '#platform/clock.ts'
+import { secondsAgo, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import { grantModel } from './grant-store.ts'
 
@@ -102,15 +102,15 @@ export async function deleteForgotten(db: Db): Promise<number> {
     .updateTable('oauth_clients')
     .set({ decided_at: thisMoment })
     .where('kind', '=', 'registered')
-    .where('decided_at', '<', secondsFromNow(-day))
+    .where('decided_at', '<', secondsAgo(day))
     .where(isUsed)
     .execute()
   const { numDeletedRows } = await db
     .deleteFrom('oauth_clients')
     .where((e) =>
       e.or([
-        e.and([e('kind', '=', 'document'), e('decided_at', '<', secondsFromNow(-day))]),
-        e.and([e('kind', '=', 'registered'), e('decided_at', '<', secondsFromNow(-30 * day))]),
+        e.and([e('kind', '=', 'document'), e('decided_at', '<', secondsAgo(day))]),
+        e.and([e('kind', '=', 'registered'), e('decided_at', '<', secondsAgo(30 * day))]),
         e(
           'id',
           'in',

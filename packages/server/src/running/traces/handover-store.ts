@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { sql } from 'kysely'
-import { now, thisMoment } from '#platform/clock.ts'
+import { now, secondsFromNow, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import type { Tables } from '#platform/tables.ts'
 
@@ -57,7 +57,7 @@ export async function insertHandover(tx: Tx, given: NewHandover) {
       created_by_user: given.userId,
       created_by_key: given.apiKeyId,
       created_by_slug: given.agentSlug,
-      expires_at: sql<string>`guild_now() + make_interval(secs => ${given.seconds})`,
+      expires_at: secondsFromNow(given.seconds),
     })
     .onConflict((conflict) => conflict.column('code_hash').doNothing())
     .returning('expires_at')
