@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { fetchGit } from '#library/sources/sources.ts'
 import {
   makeRepository,
@@ -200,10 +200,15 @@ test('a git that would not keep to the checked addresses is not used, and no git
 })
 
 test('nothing is left behind, whether it went well or not', async () => {
-  const left = () => readdirSync(tmpdir()).filter((name) => name.startsWith('guildhall-fetch-'))
-  const before = left()
+  // Its own, since other files fetch at the same time.
+  const own = mkdtempSync(join(tmpdir(), 'guildhall-left-'))
+  vi.stubEnv('TMPDIR', own)
+  onTestFinished(() => {
+    vi.unstubAllEnvs()
+    rmSync(own, { recursive: true })
+  })
   await fetch('one.git')
   await refusalOf(fetch('many.git'))
   await refusalOf(fetch('absent.git'))
-  expect(left()).toEqual(before)
+  expect(readdirSync(own)).toEqual([])
 })
