@@ -2,22 +2,15 @@ import { secondsAgo, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import { exists, notLapsed } from './store.ts'
 
-/** Undefined when there was nothing to revoke. The secrets go: a revoked key cannot come back. */
+/** Undefined when there was nothing to revoke. */
 export async function claimRevocation(
   tx: Tx,
   key: { id: number; userId?: string },
   because: 'revoked' | 'leak_reported',
 ) {
-  // Held first: whoever started something with it, and is not done with that yet, is told as having come before its end.
-  await tx.selectFrom('api_keys').select('id').where('id', '=', key.id).forUpdate().execute()
-  let revocation = tx
-    .updateTable('api_keys')
-    .set({ revoked_at: thisMoment, revoked_because: because })
-    .where('id', '=', key.id)
-    .where(exists)
-  if (key.userId !== undefined) revocation = revocation.where('user_id', '=', key.userId)
-  const revoked = await revocation.returning(['id', 'label', 'user_id', 'workspace_id']).executeTakeFirst()
-  if (revoked) await tx.deleteFrom('api_key_secrets').where('key_id', '=', key.id).execute()
+  const named = tx.selectFrom('api_keys').select('id').where('id', '=', key.id).where(exists)
+  const own = key.userId === undefined ? named : named.where('user_id', '=', key.userId)
+  const [revoked] = await updateRevoked(tx, await own.forNoKeyUpdate().execute(), because)
   return revoked
 }
 
@@ -29,22 +22,32 @@ export async function claimRemoval(tx: Tx, { workspaceId, userId }: { workspaceI
     .where('workspace_id', '=', workspaceId)
     .where('user_id', '=', userId)
     .where('revoked_at', 'is', null)
-  await own.orderBy('id').forUpdate().execute()
-  const revoked = await tx
-    .updateTable('api_keys')
-    .set({ revoked_at: thisMoment, revoked_because: 'member_removed' })
-    .where('workspace_id', '=', workspaceId)
-    .where('user_id', '=', userId)
-    .where('revoked_at', 'is', null)
     .where(notLapsed)
-    .returning('id')
-    .execute()
-  const ids = revoked.map(({ id }) => id)
+    .orderBy('id')
+  const revoked = await updateRevoked(tx, await own.forNoKeyUpdate().execute(), 'member_removed')
+  return revoked.map(({ id }) => id)
+}
+
+/**
+ * Of keys that are held: whoever started something with one, and was not done with that, is told as having come before its
+ * end. The secrets go, so a revoked key cannot come back.
+ */
+async function updateRevoked(
+  tx: Tx,
+  held: readonly { readonly id: number }[],
+  because: 'revoked' | 'leak_reported' | 'member_removed',
+) {
+  const ids = held.map(({ id }) => id)
   await tx
     .deleteFrom('api_key_secrets')
     .where((e) => e('key_id', '=', e.fn.any(e.val(ids))))
     .execute()
-  return ids
+  return tx
+    .updateTable('api_keys')
+    .set({ revoked_at: thisMoment, revoked_because: because })
+    .where((e) => e('id', '=', e.fn.any(e.val(ids))))
+    .returning(['id', 'label', 'user_id', 'workspace_id'])
+    .execute()
 }
 
 /** Of these, the ones that are this person's and exist or were revoked, held still and in one order. */
