@@ -7,8 +7,8 @@ const [quote, backslash, comma] = [0x22, 0x5c, 0x2c]
 const [openList, closeList, openRecord, closeRecord] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /**
- * Looks over JSON as it comes, before it is parsed and jumping over texts, so that what is made of it is bounded: how deep
- * it nests and how many values it has. Throws at the first byte too many. Whether it is JSON at all is for the parser.
+ * Looks over JSON as it comes, before it is parsed, so that what is made of it is bounded: how deep it nests and how many
+ * values it has. Throws at the first byte too many. Whether it is JSON at all is for the parser.
  */
 export class JsonMeter {
   readonly #mostValues: number
@@ -47,23 +47,24 @@ export class JsonMeter {
     }
   }
 
-  /** Behind the quote that ends it: one with an even number of backslashes before it, none of them a quote's. */
+  /**
+   * Behind the quote that ends it. Byte by byte: a search for the next quote is quick in a long text, and six times as
+   * slow as parsing one in which every other byte is a quote that ends nothing.
+   */
   #afterText(bytes: Buffer, start: number): number {
-    for (let from = start; ; ) {
-      const found = bytes.indexOf(quote, from)
-      const end = found < 0 ? bytes.length : found
-      let first = end
-      while (first > from && bytes[first - 1] === backslash) first--
-      const carried = first === start && this.#isEscaping ? 1 : 0
-      const isEscaping = (end - first + carried) % 2 === 1
-      if (found >= 0 && isEscaping) {
-        from = found + 1
-        continue
+    let at = this.#isEscaping ? start + 1 : start
+    this.#isEscaping = false
+    for (; at < bytes.length; at++) {
+      const byte = bytes[at]
+      if (byte === backslash) at++
+      else if (byte === quote) {
+        this.#isInText = false
+        return at + 1
       }
-      this.#isInText = found < 0
-      this.#isEscaping = found < 0 && isEscaping
-      return found < 0 ? end : found + 1
     }
+    this.#isInText = true
+    this.#isEscaping = at > bytes.length
+    return bytes.length
   }
 }
 
