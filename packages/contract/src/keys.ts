@@ -68,6 +68,7 @@ export const keyRoutes = defineRoutes({
     resource: 'keys',
     verb: 'list',
     page: 'bare',
+    answers: 'json',
     tag: 'keys',
     audience: 'session',
     limits: ['rest'],

@@ -237,6 +237,7 @@ export const workflowRunRoutes = defineRoutes({
     resource: 'runs',
     verb: 'queue',
     page: 'bare',
+    answers: 'json',
     responses: { 200: Type.Object({ queued: Type.Array(QueueJob), total: Type.Number() }) },
     errors: [],
   },

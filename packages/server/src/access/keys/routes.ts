@@ -11,6 +11,7 @@ import { bindRoutes } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Feature } from '#operations/feature.ts'
 import { createOnce } from '#operations/idempotency/idempotency.ts'
+import { walkPages } from '#operations/page.ts'
 import { requireRowId } from '#operations/row-id.ts'
 import type { Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
@@ -24,6 +25,8 @@ import * as secretStore from './secret-store.ts'
 import * as store from './store.ts'
 
 const rotationOverlapSeconds = 3600
+const readAtOnce = 200
+const idOf = ({ id }: { id: number }) => id
 
 /** Refuses who has a passkey and did not assert it for exactly this key. Gives its name. */
 type RequireDeviceAuth = (
@@ -46,7 +49,12 @@ export function keyFeature(
   const routes = bindRoutes(keyRoutes, {
     listKeys: async ({ principal, deps }) => {
       const { db } = deps.database
-      return describeKeys(db, await store.listKeys(db, principal.userId))
+      const page = async (below: number, limit: number) =>
+        describeKeys(db, await store.listKeys(db, principal.userId, below, limit))
+      // There may be any number of them.
+      const pages = { start: Number.MAX_SAFE_INTEGER, size: readAtOnce }
+      const keys = walkPages(pages, page, idOf, (key) => key)
+      return { items: keys }
     },
 
     createKey: (call) =>

@@ -102,11 +102,13 @@ function selectKeys(db: Db) {
 export type KeyRow = NonNullable<Awaited<ReturnType<typeof findKey>>>
 
 /** Newest first; bounded far above what any person keeps. */
-export async function listKeys(db: Db, userId: string) {
+/** Those below the given id, newest first. */
+export async function listKeys(db: Db, userId: string, below: number, limit: number) {
   return selectKeys(db)
     .where('api_keys.user_id', '=', userId)
+    .where('api_keys.id', '<', below)
     .orderBy('api_keys.id', 'desc')
-    .limit(10_000)
+    .limit(limit)
     .execute()
 }
 

@@ -4,6 +4,7 @@ import type { Authority } from '#operations/authority.ts'
 import { agentSlugOf, type Call, type Handlers, type Via } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import { changeOnce, createInOneStatement } from '#operations/idempotency/idempotency.ts'
+import { walkPages } from '#operations/page.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import { isPassing } from '#platform/database-errors.ts'
@@ -22,6 +23,8 @@ export const changeRoutes = {
   listWorkflowQueue,
   deleteWorkflowQueueJob,
 }
+
+const readAtOnce = 200
 
 /** What is done to runs. */
 export function changeHandlers(parts: RunParts, chats: ChatQueue): Handlers<typeof changeRoutes> {
@@ -73,17 +76,11 @@ export function changeHandlers(parts: RunParts, chats: ChatQueue): Handlers<type
     },
 
     listWorkflowQueue: async ({ principal }) => {
-      const rows = await store.listQueue(db, principal.workspaceId)
-      const jobs = rows.map(({ run_id, workflow_slug, launched_at, queued_at }) => ({
-        runId: run_id,
-        workflowSlug: workflow_slug,
-        enqueuedAt: queued_at ?? launched_at,
-        status: queued_at === null ? 'running' : 'queued',
-      }))
-      const queued = [...jobs, ...(await chats.list(principal))].sort((a, b) =>
-        a.enqueuedAt < b.enqueuedAt ? -1 : a.enqueuedAt > b.enqueuedAt ? 1 : 0,
-      )
-      return { queued, total: queued.length }
+      let total = 0
+      const page = (after: number, limit: number) => store.listQueue(db, principal.workspaceId, after, limit)
+      const runs = walkPages({ start: 0, size: readAtOnce }, page, ({ id }) => id, describeJob)
+      const items = merge(runs, await chats.list(principal), () => total++)
+      return { items, within: { field: 'queued', rest: () => ({ total }) } }
     },
 
     // What waits for a person is in no queue, and what has ended has left it.
@@ -98,6 +95,32 @@ export function changeHandlers(parts: RunParts, chats: ChatQueue): Handlers<type
       if (!isCanceled) throw new ApiError('NOT_FOUND')
       return { success: true as const }
     },
+  }
+}
+
+function describeJob({ run_id, workflow_slug, launched_at, queued_at }: store.QueueRow): QueueJob {
+  return {
+    runId: run_id,
+    workflowSlug: workflow_slug,
+    enqueuedAt: queued_at ?? launched_at,
+    status: queued_at === null ? 'running' : 'queued',
+  }
+}
+
+/** The older of two first, each in its own order. */
+async function* merge(jobs: AsyncIterable<QueueJob>, others: readonly QueueJob[], count: () => void) {
+  let next = 0
+  for await (const job of jobs) {
+    for (let other = others[next]; other && other.enqueuedAt < job.enqueuedAt; other = others[++next]) {
+      count()
+      yield other
+    }
+    count()
+    yield job
+  }
+  for (const other of others.slice(next)) {
+    count()
+    yield other
   }
 }
 

@@ -301,12 +301,17 @@ export async function claimQueued(db: Db, workspaceId: string, places: number): 
   return rows[0]?.run_id ?? undefined
 }
 
-export async function listQueue(db: Db, workspaceId: string) {
+export type QueueRow = Awaited<ReturnType<typeof listQueue>>[number]
+
+/** Those that wait or advance, in the order of their launches; by what never changes, so that none is passed over. */
+export async function listQueue(db: Db, workspaceId: string, after: number, limit: number) {
   return db
     .selectFrom('workflow_runs')
-    .select(['run_id', 'workflow_slug', 'launched_at', 'queued_at'])
+    .select(['id', 'run_id', 'workflow_slug', 'launched_at', 'queued_at'])
     .where('workspace_id', '=', workspaceId)
     .where('status', '=', 'running')
+    .where('id', '>', after)
     .orderBy('id')
+    .limit(limit)
     .execute()
 }
