@@ -16,6 +16,7 @@ export interface Schema {
   readonly maximum?: number
   readonly minLength?: number
   readonly maxLength?: number
+  readonly maxItems?: number
 }
 
 export const times = [

@@ -11,7 +11,7 @@ import { createApp } from '#app.ts'
 import { closeDeps, openDeps } from '#open-deps.ts'
 import type { Perform } from '#operations/perform.ts'
 import type { Bus } from '#platform/bus.ts'
-import { type Config, readConfig } from '#platform/config.ts'
+import { readConfig } from '#platform/config.ts'
 import type { Deps } from '#platform/deps.ts'
 import { createLogger } from '#platform/logger.ts'
 import type { Reconciler } from '#platform/reconcile.ts'
@@ -62,8 +62,9 @@ export const secretsOfTests = {
   VAPID_KEYS: `1:${randomBytes(32).toString('base64url')}`,
 }
 
-function testConfig(env: Record<string, string>): Config {
-  return readConfig({
+/** What a process of the tests has in its environment. */
+export function testEnv(env: Record<string, string>): Record<string, string> {
+  return {
     NODE_ENV: 'test',
     PUBLIC_URL: 'http://house.test',
     REDIS_URL: redisUrl(),
@@ -77,7 +78,7 @@ function testConfig(env: Record<string, string>): Config {
     DATABASE_POOL_SIZE: '10',
     ...secretsOfTests,
     ...env,
-  })
+  }
 }
 
 /** One API process's worth of server, in this process, on a port of its own. Several may share a database. */
@@ -86,7 +87,7 @@ export async function openHouse(env: Record<string, string> & { DATABASE_URL: st
   // A launch waits for a place only where there is an engine to wait for.
   const ingress = env['RUNS_PER_WORKSPACE'] === '0' ? await openIngress(isThereOnly) : undefined
   const engine = ingress && { RESTATE_INGRESS_URL: ingress.url }
-  const config = testConfig({ STORAGE: `directory:${blobs}`, ...engine, ...env })
+  const config = readConfig(testEnv({ STORAGE: `directory:${blobs}`, ...engine, ...env }))
   let logged = ''
   const sink = new Writable({
     write: (chunk, _encoding, done) => {
