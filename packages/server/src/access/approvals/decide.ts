@@ -55,7 +55,7 @@ export class Approvals {
     const { database } = this.#deps
     const request = await this.#find(database.db, person, id)
     if (!request || !this.#isMeant(request.kind, only)) throw new ApiError('NOT_FOUND')
-    if (request.state !== 'pending') throw refuseDecision(request, person)
+    if (request.state !== 'pending') throw await this.#late(person, id)
     const kind = this.#kinds[request.kind]
     if ('forward' in kind) {
       await kind.forward(person, request, given, keep).catch(async (error) => {
@@ -65,11 +65,11 @@ export class Approvals {
       return { request, effect: {} }
     }
     const decision = kind.meant?.(request, given) ?? given
-    const effect = await database.transaction(async (tx) => {
+    const deciding = database.transaction(async (tx) => {
       const applied = await kind.apply(tx, person, request, decision)
       const note = { ...noted(decision, applied), ...(await noteDecider(tx, person)) }
       if (!(await store.claimDecision(tx, id, { ...note, decided_by_key: person.apiKeyId })))
-        throw await this.#late(tx, person, id)
+        throw new TooLate()
       await recordActivity(tx, person, {
         type: kind.lines[decision.status],
         workspaceId: request.workspace_id,
@@ -77,6 +77,9 @@ export class Approvals {
       })
       await keep?.(tx, applied)
       return applied
+    })
+    const effect = await deciding.catch(async (error) => {
+      throw error instanceof TooLate ? await this.#late(person, id) : error
     })
     await kind.committed?.(request)
     const { workspace_id: workspaceId, user_id: userId } = request
@@ -116,7 +119,7 @@ export class Approvals {
     const request = await this.#find(this.#deps.database.db, person, id)
     const subject = request && this.#kinds[request.kind].subjectOf?.(request, choice)
     if (!subject) throw new ApiError('NOT_FOUND')
-    if (request.state !== 'pending') throw refuseDecision(request, person)
+    if (request.state !== 'pending') throw await this.#late(person, id)
     return challengeFor(this.#deps, person.userId, subject)
   }
 
@@ -155,9 +158,15 @@ export class Approvals {
     return only === undefined ? this.#kinds[kind].decidedOn === 'inbox' : kind === only
   }
 
-  /** Read after the lost claim: what is decided stays so, hence this is what won. */
-  async #late(tx: Tx, person: Actor, id: string): Promise<ApiError> {
-    const now = await this.#find(tx, person, id)
+  /**
+   * What became of it instead. A decision that began before the deadline may still be on its way: either it stands, or it
+   * is shut out before anybody is told that the time was over.
+   */
+  async #late(person: Actor, id: string): Promise<ApiError> {
+    const { db } = this.#deps.database
+    const seen = await this.#find(db, person, id)
+    if (seen?.state === 'expired') await store.claimExpiry(db, id)
+    const now = seen?.state === 'expired' ? await this.#find(db, person, id) : seen
     return now ? refuseDecision(now, person) : new ApiError('NOT_FOUND')
   }
 
@@ -168,6 +177,9 @@ export class Approvals {
     return now?.decided_at ? refuseDecision(now, person) : error
   }
 }
+
+/** Ends a transaction in which somebody else was first. */
+class TooLate extends Error {}
 
 function noted(decision: Decision, effect: Effect) {
   const { mode, until, lastsSeconds, answer, passkey } = effect
