@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openBrowser } from '../../../test/support/browser.ts'
 import { installErrand, script } from '../../../test/support/executions.ts'
+import { freePort } from '../../../test/support/free-port.ts'
 import { bundle, installPackage } from './package/installed.ts'
 import { app, baseUrl, pageOrigin } from './support/stack.ts'
 
@@ -157,13 +157,3 @@ test('oauth-app.mjs acts for the person who connects it, and for no other browse
     await once(child, 'close')
   }
 })
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
-}

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Person } from '../../../../test/support/caller.ts'
 import { bash, installErrand, script } from '../../../../test/support/executions.ts'
+import { freePort } from '../../../../test/support/free-port.ts'
 import { until } from '../../../../test/support/processes.ts'
 import { definitionOf, runsOf } from '../../../../test/support/workflows.ts'
 import { app, baseUrl } from '../support/stack.ts'
@@ -247,13 +247,3 @@ test('the lines of the README do what they say', async () => {
   })
   expect(lines.at(-1)).toBe('ended end_turn')
 }, 60_000)
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
-}

@@ -21,6 +21,8 @@ async function request(): Promise<string> {
   return (await house.call('POST', '/api/v1/agents/request-permission', { key, body })).body.request_id
 }
 
+const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+
 const decide = (id: string, verb: string) =>
   house.call('POST', `/api/v1/agents/request-permission/${id}/${verb}`, { token: person.token, body: {} })
 
@@ -30,22 +32,18 @@ test.each(['approve', 'deny'])(
     const id = await request()
     await withDatabase(databaseUrl, (first) =>
       withDatabase(databaseUrl, async (other) => {
-        await other.query(
-          `update approval_requests set expires_at = clock_timestamp() + interval '300 ms' where id = $1`,
-          [id],
-        )
         await first.query('begin')
+        // Its time is the one at which it began.
+        await first.query('select guild_now()')
+        await other.query(`update approval_requests set expires_at = guild_now() where id = $1`, [id])
         const { rowCount } = await first.query(
           `update approval_requests set status = 'denied', decided_at = guild_moment(), decided_by = $2
-         where id = $1 and status = 'pending' and expires_at > guild_now()`,
+             where id = $1 and status = 'pending' and expires_at > guild_now()`,
           [id, person.userId],
         )
         expect(rowCount).toBe(1)
-        await other.query(`select pg_sleep(0.4)`)
         const second = decide(id, verb)
-        await expect
-          .poll(async () => (await other.query(`select from pg_locks where not granted`)).rowCount)
-          .toBeGreaterThan(0)
+        await expect.poll(async () => (await other.query(waiting)).rowCount).toBeGreaterThan(0)
         await first.query('commit')
         const { status, body } = await second
         expect([status, body.error.details.status]).toEqual([409, 'denied'])

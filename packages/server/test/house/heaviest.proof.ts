@@ -1,12 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { freePort } from '../../../../test/support/free-port.ts'
 import type { Heavy } from '../../../../test/support/heaviest.ts'
 import { expectWithin, tell } from '../../../../test/support/proof.ts'
 import { readSteadily } from '../../../../test/support/steady-reads.ts'
@@ -61,14 +60,6 @@ afterAll(async () => {
   await rm(storage, { recursive: true, force: true })
 })
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
-}
-
 /** In time of that process: others use the machine too. */
 function cpuMs(): number {
   const fields = readFileSync(`/proc/${api.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
@@ -95,7 +86,7 @@ describe.each(heavyRoutes)('$name', (each) => {
   async function heaviest() {
     let { heavy } = await playHeavy(house, each)
     let most: Awaited<ReturnType<typeof costOf>> | undefined
-    let isDone = true
+    let isDone = false
     for (let next = 0; next < heavy.length; next++) {
       if (heavy[next]?.isKnown && isDone) ({ heavy } = await playHeavy(house, each))
       const one = await costOf(heavy[next] as Heavy)

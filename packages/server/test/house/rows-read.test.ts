@@ -33,7 +33,7 @@ const times = 250
 /** The longest page of most lists, and the row that says whether there are more. */
 const pageRows = 201
 
-/** Read whole, and how many there can be: whoever makes one more is refused, or the oldest goes. */
+/** Read whole, since there can be no more: whoever makes another is refused, or the oldest goes. */
 const readWhole: Readonly<Record<string, number>> = {
   getArtifact: bundleLimits.files,
   getArtifactContent: bundleLimits.files,
@@ -46,10 +46,15 @@ const readWhole: Readonly<Record<string, number>> = {
   listOAuthClients: oauthClientsPerUser,
   listPushSubscriptions: pushSubscriptionsPerUser,
   // One of each provider that the service knows.
-  listProviderKeys: 10,
+  listProviderKeys: 2,
   // Its longest page.
   listMarketplaceSkills: 1000,
 }
+
+test('what is read whole is little', () => {
+  for (const [name, most] of Object.entries(readWhole)) expect(most, name).toBeLessThanOrEqual(1000)
+})
+
 /** Lists of which there is one thing for a person, or that only somebody outside can fill. */
 const short: readonly string[] = [
   'listProviders',
@@ -183,5 +188,25 @@ describe.each(readingRoutes)('$name', ({ name, route }) => {
     const { rows, mostRows } = await read('?limit=1000000000')
     if (readWhole[name]) expect(mostRows).toBeGreaterThan(pageRows)
     else if (route.page && !short.includes(name)) expect(rows).toBeGreaterThan(20)
+  })
+})
+
+describe('what is walked a page at a time is whole, each once and in order', () => {
+  const read = async (name: string) => {
+    const { route } = readingRoutes.find((each) => each.name === name) as { route: Route }
+    return (await sendBy(house, route, made.get(name) as WritingCall)).body
+  }
+
+  test('keys', async () => {
+    const ids = (await read('listKeys')).map(({ id }: { id: number }) => id)
+    expect(ids.length).toBe(2 * times + 1)
+    expect(ids).toEqual([...new Set<number>(ids)].sort((a, b) => b - a))
+  })
+
+  test('the queue', async () => {
+    const { queued, total } = await read('listWorkflowQueue')
+    expect(queued.length).toBeGreaterThan(2 * times)
+    expect(new Set(queued.map(({ runId }: { runId: string }) => runId)).size).toBe(queued.length)
+    expect(total).toBe(queued.length)
   })
 })

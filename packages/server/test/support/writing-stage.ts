@@ -2,6 +2,7 @@ import type { Route } from '@guildhall/contract'
 import { requestBudget } from '#access/approvals/approvals.ts'
 import { RunWriter } from '#running/runs/run-writer.ts'
 import type { Answer, Caller, Person } from '../../../../test/support/caller.ts'
+import { pathOf } from '../../../../test/support/heaviest.ts'
 import { definitionOf } from '../../../../test/support/workflows.ts'
 import type { House } from './house.ts'
 
@@ -57,8 +58,7 @@ export function sendBy(
   call: WritingCall,
   query = '',
 ): Promise<Answer> {
-  const path = route.path.replace(/:(\w+)/g, (_text, name) => encodeURIComponent(call.params?.[name] ?? ''))
-  return caller.call(route.method, path + query, {
+  return caller.call(route.method, pathOf(route, call.params) + query, {
     ...(call.token === undefined ? {} : { token: call.token }),
     ...(call.key === undefined ? {} : { key: call.key }),
     ...(call.body === undefined ? {} : { body: call.body }),

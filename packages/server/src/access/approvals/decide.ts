@@ -164,9 +164,11 @@ export class Approvals {
    */
   async #late(person: Actor, id: string): Promise<ApiError> {
     const { db } = this.#deps.database
-    const seen = await this.#find(db, person, id)
-    if (seen?.state === 'expired') await store.claimExpiry(db, id)
-    const now = seen?.state === 'expired' ? await this.#find(db, person, id) : seen
+    let now = await this.#find(db, person, id)
+    if (now?.state === 'expired') {
+      await store.claimExpiry(db, id)
+      now = await this.#find(db, person, id)
+    }
     return now ? refuseDecision(now, person) : new ApiError('NOT_FOUND')
   }
 

@@ -53,8 +53,7 @@ export function keyFeature(
         describeKeys(db, await store.listKeys(db, principal.userId, below, limit))
       // There may be any number of them.
       const pages = { start: Number.MAX_SAFE_INTEGER, size: readAtOnce }
-      const keys = walkPages(pages, page, idOf, (key) => key)
-      return { items: keys }
+      return { items: walkPages(pages, page, idOf, (key) => key) }
     },
 
     createKey: (call) =>

@@ -101,7 +101,6 @@ function selectKeys(db: Db) {
 
 export type KeyRow = NonNullable<Awaited<ReturnType<typeof findKey>>>
 
-/** Newest first; bounded far above what any person keeps. */
 /** Those below the given id, newest first. */
 export async function listKeys(db: Db, userId: string, below: number, limit: number) {
   return selectKeys(db)

@@ -76,10 +76,15 @@ export function changeHandlers(parts: RunParts, chats: ChatQueue): Handlers<type
     },
 
     listWorkflowQueue: async ({ principal }) => {
-      let total = 0
+      const ofChats = await chats.list(principal)
+      let total = ofChats.length
       const page = (after: number, limit: number) => store.listQueue(db, principal.workspaceId, after, limit)
-      const runs = walkPages({ start: 0, size: readAtOnce }, page, ({ id }) => id, describeJob)
-      const items = merge(runs, await chats.list(principal), () => total++)
+      const describe = (row: store.QueueRow) => {
+        total++
+        return describeJob(row)
+      }
+      const ofWorkflows = walkPages({ start: 0, size: readAtOnce }, page, ({ id }) => id, describe)
+      const items = merge(ofWorkflows, ofChats)
       return { items, within: { field: 'queued', rest: () => ({ total }) } }
     },
 
@@ -108,20 +113,14 @@ function describeJob({ run_id, workflow_slug, launched_at, queued_at }: store.Qu
 }
 
 /** The older of two first, each in its own order. */
-async function* merge(jobs: AsyncIterable<QueueJob>, others: readonly QueueJob[], count: () => void) {
+async function* merge(jobs: AsyncIterable<QueueJob>, others: readonly QueueJob[]) {
   let next = 0
   for await (const job of jobs) {
-    for (let other = others[next]; other && other.enqueuedAt < job.enqueuedAt; other = others[++next]) {
-      count()
+    for (let other = others[next]; other && other.enqueuedAt < job.enqueuedAt; other = others[++next])
       yield other
-    }
-    count()
     yield job
   }
-  for (const other of others.slice(next)) {
-    count()
-    yield other
-  }
+  yield* others.slice(next)
 }
 
 /** Runs of chats stand in the same queue. */
