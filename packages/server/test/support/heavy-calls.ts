@@ -22,7 +22,8 @@ let played = 0
 
 /**
  * A request that the route takes, and what makes it heavy. For one whose heavy part is known to the contract a new one has
- * to be played when it has been taken before: what is done once would be refused before it is looked into.
+ * to be played when it has been taken before: what is done once would be refused before it is looked into. One is made
+ * after the other, because all of them may not have room.
  */
 export async function playHeavy(house: House, { name, route, make, turn }: HeavyRoute) {
   const call = await make(stageIn(house, `${name.toLowerCase()}-${played++}`))
@@ -30,8 +31,12 @@ export async function playHeavy(house: House, { name, route, make, turn }: Heavy
   const light = { about: 'as usual', path: pathOf(route, call.params), headers: {}, ...body }
   return {
     light: withCredential(call, light),
-    heavy: [...heaviestOf(route, call, turn)].map((heavy) => withCredential(call, heavy)),
+    heavy: heavyCalls(route, call, turn),
   }
+}
+
+function* heavyCalls(route: Route, call: WritingCall, turn: number): Generator<Heavy, undefined> {
+  for (const heavy of heaviestOf(route, call, turn)) yield withCredential(call, heavy)
 }
 
 function withCredential({ token, key, headers }: WritingCall, heavy: Heavy): Heavy {
