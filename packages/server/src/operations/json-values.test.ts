@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { JsonMeter } from './json-values.ts'
+import { JsonMeter, refuseUnwanted } from './json-values.ts'
 
 const refusalOf = (mostValues: number, chunks: readonly Buffer[]) => {
   const meter = new JsonMeter(mostValues)
@@ -36,4 +36,37 @@ test('what nests too deep is refused where it does', () => {
   const levels = (count: number) => [Buffer.from('['.repeat(count)), Buffer.from('[]'.repeat(50))]
   expect(refusalOf(5000, levels(999))).toBeUndefined()
   expect(refusalOf(5000, levels(1000))).toBe('The body nests deeper than 1000 levels')
+})
+
+const wantedOf = (text: string, cut: number) => {
+  const meter = new JsonMeter(5000)
+  const bytes = Buffer.from(text)
+  for (const chunk of [bytes.subarray(0, cut), bytes.subarray(cut)]) meter.take(chunk)
+  try {
+    refuseUnwanted(text, meter, JSON.parse(text))
+    return 'wanted'
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+test.each([
+  ['a NUL', '{"a":["\\u0000"]}', /NUL/],
+  ['a NUL in a name', '[{"a\\u0000":1}]', /NUL/],
+  ['the first half of a character', '[[[{"a":"\\uD800"}]]]', /halves/],
+  ['the second half, last of all', '["\\\\\\udc00"]', /halves/],
+  ['__proto__', '{"a":{"__proto__":{}}}', /__proto__/],
+  ['__proto__ in codes', '{"a":[{"\\u005f_proto__":1}]}', /__proto__/],
+  ['a prototype of a constructor', '[{"constructor":{"prototype":{}}}]', /__proto__/],
+  ['both in codes', '{"c\\u006fnstructor":{"\\u0070rototype":1}}', /__proto__/],
+  ['a whole character in two codes', '{"a":"\\ud834\\udd1e"}', /^wanted$/],
+  ['a backslash before a u', '["\\\\u0000","\\\\ud800"]', /^wanted$/],
+  [
+    'a constructor',
+    '{"constructor":{"name":"prototype"},"a":{"constructor":null,"prototype":1}}',
+    /^wanted$/,
+  ],
+  ['names within texts', '["__proto__","constructor",null,true]', /^wanted$/],
+])('%s is found, however the text is cut', (_name, text, said) => {
+  for (let cut = 0; cut <= Buffer.byteLength(text); cut++) expect(wantedOf(text, cut), `${cut}`).toMatch(said)
 })

@@ -9,7 +9,7 @@ import type { Client, Origin, UploadedFile } from './bind.ts'
 import { ApiError, toApiError } from './errors.ts'
 import type { ExactRequest, Grants } from './grants.ts'
 import { refuseUnlessUsed } from './idempotency/idempotency.ts'
-import { JsonMeter, noNul, refuseUnstorable } from './json-values.ts'
+import { JsonMeter, noNul, refuseUnwanted } from './json-values.ts'
 import { countRequest, refuseIfFull, splitLimits } from './limits.ts'
 import { observe } from './observe.ts'
 import { bodyTooLarge, execute, type Operation, type Operations } from './operation.ts'
@@ -189,6 +189,7 @@ function refuseUnreadable(
   if (address.some((part) => part.includes('\u0000'))) throw new ApiError('INVALID_INPUT', { message: noNul })
   const { bytes, values } = weightOf(route)
   if (Buffer.byteLength(text) > bytes) throw bodyTooLarge(bytes)
-  new JsonMeter(values).take(Buffer.from(text))
-  refuseUnstorable(text, body)
+  const meter = new JsonMeter(values)
+  meter.take(Buffer.from(text))
+  refuseUnwanted(text, meter, body)
 }

@@ -10,6 +10,8 @@ export interface ClientSettings {
   readonly bodyMs: number
   /** How long somebody may take nothing of an answer that is on its way. */
   readonly unreadMs: number
+  /** How many small requests of one caller are worked on at a time, and how long one counts while others of it wait. */
+  readonly turns: { readonly places: number; readonly turnMs: number }
   /** Bytes of bodies and answers under way: of one credential, from one address, and in all. */
   readonly held: { readonly perCredential: number; readonly perAddress: number; readonly inAll: number }
 }
@@ -23,6 +25,10 @@ export function readClients(attempt: Attempt): ClientSettings {
     headersMs: attempt('HEADERS_MS', readCount, 10_000),
     bodyMs: attempt('BODY_MS', readCount, 30_000),
     unreadMs: attempt('UNREAD_MS', readCount, 30_000),
+    turns: {
+      places: attempt('REQUESTS_AT_A_TIME', readCount, 8),
+      turnMs: attempt('TURN_MS', readCount, 250),
+    },
     held: {
       perCredential: attempt('HELD_BYTES_PER_CREDENTIAL', readCount, 64 * mebibyte),
       perAddress: attempt('HELD_BYTES_PER_ADDRESS', readCount, 256 * mebibyte),

@@ -71,6 +71,11 @@ export function createMetrics() {
       labelNames: ['reason'],
       registers,
     }),
+    waitingRequests: new Gauge({
+      name: 'guildhall_waiting_requests',
+      help: 'Requests that wait at this moment for others of the same caller',
+      registers,
+    }),
     openStreams: new Gauge({
       name: 'guildhall_open_streams',
       help: 'Event streams open at this moment',

@@ -13,6 +13,11 @@ export function clientOf({ headers, ip }: FastifyRequest): Client {
   }
 }
 
+/** What it is counted under; undefined where nobody has to say who they are. */
+export function credentialOf({ principal, bearer }: FastifyRequest): string | undefined {
+  return principal?.credential ?? (bearer && `${bearer.kind}:${bearer.credentialId}`)
+}
+
 /** What is no slug is taken as none: nobody is refused because of how their client names itself. */
 function slugIn(text: string | undefined): string | undefined {
   return text !== undefined && isSlug(text) ? text : undefined

@@ -1,5 +1,5 @@
 import type { Route } from '@guildhall/contract'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { admit } from '#operations/admit.ts'
 import { admittedForMs } from '#operations/believed.ts'
 import { ApiError } from '#operations/errors.ts'
@@ -23,12 +23,14 @@ import { headerText } from './client-of.ts'
 import { tokenOfPage } from './cookies.ts'
 import { fromFramework, setWindowHeaders } from './error-handler.ts'
 import { answerPreflight, isPreflight, setStandardHeaders } from './headers.ts'
+import type { InTurn } from './in-turn.ts'
 import { requireOperator, requireSignature } from './tokens.ts'
 
 export interface EdgeContext {
   readonly deps: Deps
   readonly authenticators: Authenticators
   readonly grants: Grants
+  readonly inTurn: InTurn
   /** Of the app's pages, where they are served by this service; undefined where no cookie can count. */
   readonly appOrigin: string | undefined
 }
@@ -78,6 +80,12 @@ export async function enter(
     refuseIfFull(edge.deps, persons, await countRequest(edge.deps, persons, countedAs(outcome, request)))
   return undefined
 }
+
+/** How the requests of a route come in; what counts for nobody waits for nobody. */
+export const entrance = (edge: EdgeContext, route: Entry): onRequestHookHandler[] => [
+  (request, reply) => enter(edge, route, request, reply),
+  ...(route.limits.length > 0 ? [edge.inTurn] : []),
+]
 
 /**
  * Asks again who it is and what they may do, when that was asked a while ago: a body can take minutes to arrive, a process

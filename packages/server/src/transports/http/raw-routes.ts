@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '#operations/errors.ts'
 import { noNul } from '#operations/json-values.ts'
 import { clientOf } from './client-of.ts'
-import { addressOf, bodyOnItsWayMs, confirm, type EdgeContext, type Entry, enter } from './edge.ts'
+import { addressOf, bodyOnItsWayMs, confirm, type EdgeContext, type Entry, entrance } from './edge.ts'
 import { fromFramework, setRefusalHeaders, writeError } from './error-handler.ts'
 import { observeRequest } from './observe.ts'
 import type { RawRoute } from './raw-route.ts'
@@ -43,7 +43,7 @@ function register(scope: FastifyInstance, edge: EdgeContext, route: RawRoute): v
     config: { raw: route },
     bodyLimit: weightOf(entry).bytes,
     exposeHeadRoute: false,
-    onRequest: (request, reply) => enter(edge, entry, request, reply),
+    onRequest: entrance(edge, entry),
     onResponse: (request, reply, done) => {
       observeRequest(deps, route, request, reply)
       done()

@@ -2,16 +2,21 @@ import type { IncomingMessage } from 'node:http'
 import { bundleLimits, weightOf } from '@guildhall/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
 import { ApiError } from '#operations/errors.ts'
-import { JsonMeter, refuseUnstorable } from '#operations/json-values.ts'
+import { JsonMeter, refuseUnwanted } from '#operations/json-values.ts'
 import { sendJson } from './error-handler.ts'
 import { readMultipart } from './multipart.ts'
 
+const byteOrderMark = '\ufeff'
+
 /** No form and no plain text: what a foreign page can post without asking is not read. */
 export function readJsonOnly(app: FastifyInstance): void {
-  const parseJson = app.getDefaultJsonParser('error', 'error')
+  app.decorateRequest('meter', undefined)
   app.removeAllContentTypeParsers()
   app.addHook('preParsing', (request, reply, payload, done) => {
-    if (!isForm(request)) refuseOutsized(reply, payload, valuesReadOf(request))
+    if (!isForm(request)) {
+      request.meter = new JsonMeter(valuesReadOf(request))
+      refuseOutsized(reply, payload, request.meter)
+    }
     done(null, payload)
   })
   app.addContentTypeParser(
@@ -25,25 +30,33 @@ export function readJsonOnly(app: FastifyInstance): void {
     },
   )
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') return done(null, undefined)
-    parseJson(request, body as string, (error, parsed) => {
-      if (error) return done(error, undefined)
-      try {
-        refuseUnstorable(body as string, parsed)
-        done(null, parsed)
-      } catch (refusal) {
-        done(refusal as Error, undefined)
-      }
-    })
+    let parsed: unknown
+    try {
+      parsed = parseJson(body as string, request.meter as JsonMeter)
+    } catch (refusal) {
+      return done(refusal as Error, undefined)
+    }
+    done(null, parsed)
   })
   app.addContentTypeParser('*', refuseUnlessEmpty)
+}
+
+function parseJson(text: string, meter: JsonMeter): unknown {
+  if (text === '') return undefined
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text.startsWith(byteOrderMark) ? text.slice(1) : text)
+  } catch (cause) {
+    throw new ApiError('INVALID_INPUT', { cause: cause as Error })
+  }
+  refuseUnwanted(text, meter, parsed)
+  return parsed
 }
 
 const isForm = ({ headers }: FastifyRequest) => /^multipart\//i.test(headers['content-type'] ?? '')
 
 /** As it comes, so that no more of it is kept than is read. Refused as what comes too late is. */
-function refuseOutsized(reply: FastifyReply, payload: RequestPayload, mostValues: number): void {
-  const meter = new JsonMeter(mostValues)
+function refuseOutsized(reply: FastifyReply, payload: RequestPayload, meter: JsonMeter): void {
   const look = (chunk: Buffer) => {
     // What was refused for its size or its sender is thrown away without a look.
     if (reply.sent) return void payload.off('data', look)

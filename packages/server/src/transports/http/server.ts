@@ -7,6 +7,7 @@ import type { Hold } from '#operations/answer-text.ts'
 import type { UploadedFile } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Grants } from '#operations/grants.ts'
+import type { JsonMeter } from '#operations/json-values.ts'
 import { type AdmittedCall, execute, type Operation, type Operations } from '#operations/operation.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Bearer } from '#operations/signed-url.ts'
@@ -15,10 +16,11 @@ import type { RequestSpan } from '#platform/telemetry.ts'
 import type { Authenticators } from './authenticate.ts'
 import { clientOf, headerText } from './client-of.ts'
 import { readCookies } from './cookies.ts'
-import { bodyOnItsWayMs, confirm, type EdgeContext, enter } from './edge.ts'
+import { bodyOnItsWayMs, confirm, type EdgeContext, enter, entrance } from './edge.ts'
 import { writeError } from './error-handler.ts'
 import { hashBody } from './hash-body.ts'
 import type { Holding } from './held-bytes.ts'
+import { inTurns } from './in-turn.ts'
 import { observeRequest } from './observe.ts'
 import { type Pages, registerPages } from './pages.ts'
 import type { RawRoute } from './raw-route.ts'
@@ -42,6 +44,8 @@ declare module 'fastify' {
     bodyHash: Hash | undefined
     /** Why nothing may be done for it but to answer a repeat. */
     repeatsOnly: ApiError | undefined
+    /** Of a body that is no form. */
+    meter: JsonMeter | undefined
     upload: readonly UploadedFile[] | undefined
     /** Of its body and answer; undefined where neither is large. */
     held: Holding | undefined
@@ -76,12 +80,6 @@ export function createServer(options: {
   closing?: readonly (() => Promise<void>)[]
 }): FastifyInstance {
   const { deps } = options
-  const edge: EdgeContext = {
-    deps,
-    authenticators: options.authenticators,
-    grants: options.grants,
-    appOrigin: deps.config.appOrigin,
-  }
   const app = fastify({
     loggerInstance: deps.logger as never,
     // One line of our own per request instead of the framework's two.
@@ -115,6 +113,13 @@ export function createServer(options: {
     },
   }) as unknown as FastifyInstance
 
+  const edge: EdgeContext = {
+    deps,
+    authenticators: options.authenticators,
+    grants: options.grants,
+    inTurn: inTurns(app, deps),
+    appOrigin: deps.config.appOrigin,
+  }
   app.decorateRequest('principal', undefined)
   app.decorateRequest('bearer', undefined)
   app.decorateRequest('access', undefined)
@@ -181,7 +186,7 @@ function register(app: FastifyInstance, edge: EdgeContext, operation: Operation)
     ...(route.accept ? { constraints: { accept: route.accept } } : {}),
     bodyLimit: weightOf(route).bytes,
     ...(route.answers === 'events' ? { exposeHeadRoute: false } : {}),
-    onRequest: (request, reply) => enter(edge, route, request, reply),
+    onRequest: entrance(edge, route),
     preParsing: hashBody,
     onResponse: (request, reply, done) => {
       if (!opened.has(request)) observeRequest(deps, observed, request, reply)

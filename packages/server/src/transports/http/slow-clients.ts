@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
 import { ApiError } from '#operations/errors.ts'
 import type { ClientSettings } from '#platform/client-settings.ts'
+import { credentialOf } from './client-of.ts'
 import { HeldBytes } from './held-bytes.ts'
 import { hasNoBody } from './read-bodies.ts'
 
@@ -23,7 +24,7 @@ interface BodyUnderWay {
 }
 
 /** Node's own part of it: a connection that brings no whole headers is answered 408 and closed. */
-export const headersWithin = ({ headersMs }: ClientSettings) => ({
+export const headersWithin = ({ headersMs }: Pick<ClientSettings, 'headersMs'>) => ({
   headersTimeout: headersMs,
   connectionsCheckingInterval: Math.min(lookEveryMs, headersMs),
 })
@@ -32,7 +33,7 @@ export const headersWithin = ({ headersMs }: ClientSettings) => ({
  * Who sends slowly, or does not take what was asked for, makes the service keep what it has for them. Bodies have to keep
  * coming, answers have to be taken, and what is held meanwhile is counted by whose it is.
  */
-export function endSlowClients(app: FastifyInstance, settings: ClientSettings): void {
+export function endSlowClients(app: FastifyInstance, settings: Omit<ClientSettings, 'turns'>): void {
   const bodies = new Set<BodyUnderWay>()
   const held = new HeldBytes(settings.held)
   const loop = new LoopWatch()
@@ -81,7 +82,11 @@ class LoopWatch {
 }
 
 /** Told by Node when nothing went over a connection for a while, in either direction. */
-function endUnlessTaken(response: ServerResponse, { unreadMs }: ClientSettings, loop: LoopWatch): void {
+function endUnlessTaken(
+  response: ServerResponse,
+  { unreadMs }: Pick<ClientSettings, 'unreadMs'>,
+  loop: LoopWatch,
+): void {
   const { socket } = response
   if (!socket || response.writableLength + socket.writableLength === 0) return
   if (loop.stoodStill) socket.setTimeout(unreadMs)
@@ -130,15 +135,17 @@ function hold(held: HeldBytes, request: FastifyRequest, reply: FastifyReply, byt
   // What comes after the answer is not kept, and nothing would tell that it is gone.
   if (reply.raw.writableEnded || reply.raw.destroyed) return true
   if (!request.held) {
-    const credential =
-      request.principal?.credential ?? (request.bearer && String(request.bearer.credentialId))
-    request.held = held.open({ credential, address: request.ip })
+    request.held = held.open({ credential: credentialOf(request), address: request.ip })
     reply.raw.once('close', request.held.release)
   }
   return request.held.add(bytes)
 }
 
-function endLate(bodies: Set<BodyUnderWay>, { bodyMs }: ClientSettings, stoodStillMs: number): void {
+function endLate(
+  bodies: Set<BodyUnderWay>,
+  { bodyMs }: Pick<ClientSettings, 'bodyMs'>,
+  stoodStillMs: number,
+): void {
   const now = performance.now()
   for (const body of bodies) {
     body.began += stoodStillMs

@@ -1,0 +1,32 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Deps } from '#platform/deps.ts'
+import { CallersTurns } from './callers-turns.ts'
+import { credentialOf } from './client-of.ts'
+
+/** What is larger takes a place for each of these. */
+const bytesOfPlace = 8 * 1024
+const tickMs = 25
+
+export type InTurn = (request: FastifyRequest, reply: FastifyReply, done: () => void) => void
+
+/** After it is known who sends it and before the body is read: what waits is neither taken nor kept. */
+export function inTurns(app: FastifyInstance, { config, metrics }: Pick<Deps, 'config' | 'metrics'>): InTurn {
+  const { places, turnMs } = config.clients.turns
+  const turns = new CallersTurns({ places, mostTicks: Math.ceil(turnMs / tickMs) })
+  const ticking = setInterval(() => {
+    turns.tick()
+    metrics.waitingRequests.set(turns.waiting)
+  }, tickMs).unref()
+  app.addHook('onClose', async () => clearInterval(ticking))
+  return (request, reply, done) => {
+    const caller = credentialOf(request) ?? `address:${request.ip}`
+    const leave = turns.enter(caller, placesOf(request, places), done)
+    reply.raw.once('close', leave)
+  }
+}
+
+/** One that does not say how long it is may be as long as may be. */
+function placesOf({ headers }: FastifyRequest, places: number): number {
+  if (headers['transfer-encoding'] !== undefined) return places
+  return 1 + Math.floor(Number(headers['content-length'] ?? 0) / bytesOfPlace)
+}
