@@ -47,7 +47,8 @@ test('a session in a real terminal goes as docs/cli-session.md shows it', async 
     { say: 'The report is in output/report.md.' },
   )
   terminal = openTerminal(environmentOf(home, { PATH: `${bin}:${process.env['PATH']}`, ASK: ask }), 100, 70)
-  terminal.type(`cd ${home}; clear`, 'Enter')
+  // What is typed before there is a prompt is seen twice.
+  await terminal.shows(/^\$\s*$/)
   const parts: string[] = []
   const typed = async (line: string, until: string | RegExp) => {
     terminal?.type(line, 'Enter')

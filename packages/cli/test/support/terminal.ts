@@ -23,7 +23,9 @@ export function openTerminal(
       encoding: 'utf8',
       env: { ...environment, TERM: 'xterm-256color' },
     })
-  tmux('new-session', '-d', '-x', String(columns), '-y', String(rows), 'env PS1="$ " bash --norc --noprofile')
+  const size = ['-x', String(columns), '-y', String(rows)]
+  const folder = environment['HOME'] ?? '/'
+  tmux('new-session', '-d', ...size, '-c', folder, 'env PS1="$ " bash --norc --noprofile')
   const screen = () => tmux('capture-pane', '-p', '-J')
   const type = (...keys: string[]) => {
     tmux('send-keys', ...keys)
