@@ -65,3 +65,55 @@ test.each(['approve', 'deny'])(
     })
   },
 )
+
+async function pairing(): Promise<string> {
+  const agent = { client_label: 'an agent', requested_scopes: ['profile:read'] }
+  return (await house.call('POST', '/api/v1/activate', { body: agent })).body.user_code
+}
+
+const settle = (code: string, verb: string) =>
+  house.call('POST', `/api/v1/activate/${verb}`, { token: person.token, body: { code } })
+
+test.each(['confirm', 'deny'])(
+  'who would %s a code waits for a decision that began before the deadline',
+  async (verb) => {
+    const code = await pairing()
+    const somebodyElse = await house.newPerson()
+    await withDatabase(databaseUrl, (first) =>
+      withDatabase(databaseUrl, async (other) => {
+        await first.query('begin')
+        await first.query('select guild_now()')
+        await other.query('update activations set expires_at = guild_now() where user_code = $1', [code])
+        const { rowCount } = await first.query(
+          `update activations set status = 'denied', decided_at = guild_moment(), decided_by = $2
+             where user_code = $1 and status = 'pending' and expires_at > guild_now()`,
+          [code, somebodyElse.userId],
+        )
+        expect(rowCount).toBe(1)
+        const second = settle(code, verb)
+        await expect.poll(async () => (await other.query(waiting)).rowCount).toBeGreaterThan(0)
+        await first.query('commit')
+        const { status, body } = await second
+        expect([status, body.error.details?.status]).toEqual([409, 'denied'])
+      }),
+    )
+  },
+)
+
+test.each(['confirm', 'deny'])('who would %s a code and waits beyond its deadline is too late', async (verb) => {
+  const code = await pairing()
+  await withDatabase(databaseUrl, (first) =>
+    withDatabase(databaseUrl, async (other) => {
+      await first.query('begin')
+      await first.query('select from activations where user_code = $1 for update', [code])
+      const second = settle(code, verb)
+      await expect.poll(async () => (await other.query(waiting)).rowCount).toBeGreaterThan(0)
+      await first.query('update activations set expires_at = guild_moment() where user_code = $1', [code])
+      await first.query('commit')
+      const { status, body } = await second
+      expect([status, body.error.code]).toEqual([410, 'EXPIRED'])
+      const { rows } = await other.query('select status from activations where user_code = $1', [code])
+      expect(rows).toEqual([{ status: 'pending' }])
+    }),
+  )
+})

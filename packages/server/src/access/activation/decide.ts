@@ -205,7 +205,10 @@ async function withinMissBudget(
     const decided = await decide(tx, userCode)
     if (decided) return decided
     const late = await store.findByUserCode(tx, userCode)
-    return late && refuseDecision(late.state, await whoDecided(tx, decider, late))
+    if (late === undefined) return undefined
+    // Pending by the transaction's time, and its deadline passed while it waited.
+    const state = late.state === 'pending' ? 'expired' : late.state
+    return refuseDecision(state, await whoDecided(tx, decider, late))
   })
   if (outcome instanceof ApiError) throw outcome
   bus.wake(pairingChannel(outcome.device_code_hash))

@@ -79,7 +79,10 @@ export const findStateStatement: HotStatement = {
   text: `select ${stateText('activations', open)} as state from activations where device_code_hash = $1`,
 }
 
-/** Moves a pending code; undefined when it is not pending any more. */
+/**
+ * Moves a pending code; undefined when it is not pending any more. Who decides waits for whoever is deciding, and the
+ * deadline counts at the end of that wait: nobody is told that a code expired which another decision still approves.
+ */
 export async function claimDecision(
   tx: Tx,
   userCode: string,
@@ -88,12 +91,13 @@ export async function claimDecision(
     'decided_by' | 'decided_session' | 'decided_device' | 'decided_passkey'
   >,
 ) {
+  await tx.selectFrom('activations').select('id').where('user_code', '=', userCode).forUpdate().execute()
   return tx
     .updateTable('activations')
     .set({ ...decision, decided_at: thisMoment })
     .where('user_code', '=', userCode)
     .where('status', '=', 'pending')
-    .where('expires_at', '>', now)
+    .where('expires_at', '>', thisMoment)
     .returning([
       'id',
       'device_code_hash',
