@@ -118,6 +118,7 @@ describe('a run that may cost so much', () => {
 test('somebody with less than 50 Ds starts nothing', { timeout: 120_000 }, async () => {
   verifies(
     'billing:minimum:50-ds',
+    'billing:key-limit:refusal',
     'errors:run:insufficient-credits-numbers',
     'errors:run:flat-shape',
     'executions:errors:codes',
@@ -132,7 +133,9 @@ test('somebody with less than 50 Ds starts nothing', { timeout: 120_000 }, async
   await spendDown(person, price, 49)
   const before = await list(person)
   const numbers = { balance: 49, availableBalance: 49, minimumRequired: 50 }
-  expect(expectFlatRefusal(await run(person, quick), 402, 'INSUFFICIENT_CREDITS')).toMatchObject(numbers)
+  const refused = expectFlatRefusal(await run(person, quick), 402, 'INSUFFICIENT_CREDITS')
+  expect(refused).toMatchObject(numbers)
+  expect(refused).not.toHaveProperty('keyLimit')
   for (const start of [
     () => rerun(person, earlier.executionId, quick),
     () => post(person, idle, message(quick)),
@@ -153,4 +156,20 @@ test('a start is refused for its input before its credits, and for its credits b
   expectFlatRefusal(await run(key, quick), 402, 'INSUFFICIENT_CREDITS')
   expectFlatRefusal(await run(person, quick), 429, 'EXECUTION_RUNNING')
   await cancel(person, busy)
+})
+
+test('a key that has spent what it may is told how much that was', async () => {
+  verifies('billing:key-limit:refusal')
+  const person = await newRunner()
+  const { executionId } = await runThrough(person, quick)
+  const key = await newKey(person)
+  const own = await runThrough(key, script({ say: 'Paid.', usage: { input: 1000, output: 0 } }))
+  const idle = await prepare(key)
+  const { cost } = await statusOf(key, own.executionId)
+  must(await person.patch(`/keys/${key.id}`, { spendLimit: cost }), 200)
+  const keyLimit = { limit: cost, spent: cost, remaining: 0 }
+  expect(expectFlatRefusal(await run(key, quick), 402, 'INSUFFICIENT_CREDITS')).toMatchObject({ keyLimit })
+  for (const start of [() => rerun(key, executionId, quick), () => post(key, idle, message(quick))]) {
+    expect(expectRefusal(await start(), 402, 'INSUFFICIENT_CREDITS').details).toMatchObject({ keyLimit })
+  }
 })

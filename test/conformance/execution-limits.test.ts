@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { makeZip } from '../support/archives.ts'
 import { inWorkspace, must, newKey, newWorkspace, type Person } from './support/actors.ts'
-import type { Answer } from './support/client.ts'
+import type { Answer, Caller } from './support/client.ts'
 import { withDatabase } from './support/database.ts'
 import {
+  bash,
   broken,
   cancel,
   errand,
@@ -17,6 +18,7 @@ import {
   mustRun,
   newRunner,
   newSkillArtifact,
+  only,
   post,
   prepare,
   quick,
@@ -25,8 +27,11 @@ import {
   run,
   runThrough,
   type Started,
+  script,
   statusOf,
+  stopReasonOf,
 } from './support/executions.ts'
+import { withFailingInsert } from './support/fault.ts'
 import { slowPrefix } from './support/remote.ts'
 import { expectFlatRefusal, expectRefusal } from './support/shapes.ts'
 import { skillText } from './support/skills.ts'
@@ -285,4 +290,67 @@ describe('the rate of starts', () => {
     }
     await cancel(person, busy)
   })
+})
+
+describe('what is kept of a workspace', () => {
+  test('holds fifty executions of a key that were never started', async () => {
+    verifies('limits:quota:idle-executions')
+    const person = await newRunner()
+    const key = await newKey(person)
+    const make = (caller: Caller) =>
+      caller.post<{ id: string }>('/executions', { skill_slug: errand, input: quick })
+    const made: string[] = []
+    for (let count = 0; count < 50; count++) made.push(must(await make(key), 200).id)
+    const refused = expectRefusal(await make(key), 400, 'INVALID_INPUT')
+    expect(refused.details?.['limit']).toBe(50)
+    expect((await make(person)).status).toBe(200)
+    expect((await post(person, made[0] ?? '', message(quick))).status).toBe(200)
+    expect((await make(key)).status).toBe(200)
+  })
+
+  stackOnly('holds ten gigabytes and a hundred thousand files', async () => {
+    verifies('limits:quota:artifacts')
+    const person = await newRunner()
+    const files = [1, 2].map((at) => ({ path: `${at}.txt`, content: `${at}${randomUUID()}` }))
+    const upload = () => person.post('/artifacts', { type: 'file', files })
+    const count = async () => (await person.get<{ items: unknown[] }>('/artifacts')).body.items.length
+    await upload()
+    const before = await count()
+    const fill = (bytes: number, used: number) =>
+      withDatabase((database) =>
+        database.query('update artifact_usage set bytes = $2, files = $3 where workspace_id = $1', [
+          person.workspaceId,
+          bytes,
+          used,
+        ]),
+      )
+    for (const [bytes, used, limit] of [
+      [10_000_000_000 - 73, 0, 10_000_000_000],
+      [0, 99_999, 100_000],
+    ] as const) {
+      await fill(bytes, used)
+      expect(expectRefusal(await upload(), 400, 'INVALID_INPUT').details?.['limit']).toBe(limit)
+    }
+    expect(await count()).toBe(before)
+    await fill(10_000_000_000 - 74, 99_998)
+    expect((await upload()).status).toBe(201)
+  })
+})
+
+stackOnly('work whose files cannot be kept fails and costs nothing', async () => {
+  verifies('executions:ending:storage-unavailable')
+  const person = await newRunner()
+  const balances = async () => (await person.get<object>('/billing')).body
+  const before = await balances()
+  const input = script(
+    { tools: [bash('echo kept > out.txt')], usage: { input: 1000, output: 100 } },
+    { say: 'The file is there.' },
+  )
+  await withFailingInsert('artifacts', { workspace_id: person.workspaceId }, async () => {
+    const { executionId, log } = await runThrough(person, input)
+    expect(stopReasonOf(log)).toEqual({ type: 'error', code: 'STORAGE_UNAVAILABLE' })
+    expect(JSON.stringify(only(log, 'agent.message'))).toContain('The file is there.')
+    expect(await statusOf(person, executionId)).toMatchObject({ status: 'failed', cost: 0 })
+  })
+  expect(await balances()).toEqual(before)
 })

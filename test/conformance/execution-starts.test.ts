@@ -29,7 +29,7 @@ import { expectFlatRefusal, expectRefusal, isoPattern } from './support/shapes.t
 import { verifies } from './verifies.ts'
 
 test('starts that are willing to wait are served in the order in which they came', async () => {
-  verifies('executions:queue:first-come')
+  verifies('executions:queue:first-come', 'limits:concurrency:refusal-says-how-long')
   const person = await newRunner()
   const waiting = [await prepare(person), await prepare(person), await prepare(person)]
   const busy = await mustRun(person, lasting)
@@ -44,11 +44,17 @@ test('starts that are willing to wait are served in the order in which they came
       queuedAt: expect.stringMatching(isoPattern),
       startedAt: null,
     })
-    const again = expectFlatRefusal(await post(person, executionId, message(quick)), 429, 'EXECUTION_RUNNING')
+    const answer = await post(person, executionId, message(quick))
+    const again = expectFlatRefusal(answer, 429, 'EXECUTION_RUNNING')
     expect(again).toMatchObject({ executionId: busy, queuePosition: index + 1 })
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1)
   }
   expect(await reserved()).toBe(before)
-  expectFlatRefusal(await run(person, quick), 429, 'EXECUTION_RUNNING')
+  const answer = await run(person, quick)
+  const refused = expectFlatRefusal(answer, 429, 'EXECUTION_RUNNING')
+  expect(refused['executionId']).toBe(busy)
+  expect(refused).not.toHaveProperty('queuePosition')
+  expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1)
   const [first = '', dropped = '', last = ''] = waiting
   expect(await cancel(person, dropped)).toMatchObject({ success: true, processKilled: false })
   await cancel(person, busy)

@@ -68,3 +68,27 @@ stackOnly('a session lapses thirty days after its last use', () => {
     expect((await used.get('/auth/session')).status).toBe(200)
   })
 })
+
+stackOnly('a session ends 180 days after the sign-in, however it is used', () => {
+  verifies('auth:session:ends-after-180-days')
+  return withClock(async (clock) => {
+    const person = await newPerson()
+    const status = async () => (await person.get('/auth/session')).status
+    for (const days of [29, 58, 87, 116, 145, 174]) {
+      await clock.setAhead({ days })
+      await credentialsForgotten()
+      expect([days, await status()]).toEqual([days, 200])
+      const read = async () => (await person.get<{ expires_at: string }>('/auth/session')).body.expires_at
+      const daysLeft = async () => (Date.parse(await read()) - Date.now()) / 86_400_000
+      // The renewal is written beside the answer, not before it.
+      await expect.poll(daysLeft, { interval: 100 }).toBeGreaterThan(Math.min(days + 29, 179))
+    }
+    await clock.setAhead({ days: 179, hours: 23 })
+    await credentialsForgotten()
+    expect(await status()).toBe(200)
+    await clock.setAhead({ days: 180, minutes: 1 })
+    await credentialsForgotten()
+    const refusal = expectRefusal(await person.get('/auth/session'), 401, 'UNAUTHORIZED')
+    expect(refusal.message).toBe('Invalid auth token')
+  })
+})

@@ -287,3 +287,21 @@ describe('an access token', () => {
     }
   })
 })
+
+stackOnly('a grant ends 180 days after it was given, however often it is refreshed', () => {
+  verifies('oauth:refresh:ends-after-180-days')
+  return withClock(async (clock) => {
+    const app = await newApp(await newPerson())
+    let { refresh_token, access_token } = await newTokens(app)
+    const refresh = () => exchange(app, { grant_type: 'refresh_token', refresh_token })
+    for (const days of [29, 58, 87, 116, 145, 174, 179.99]) {
+      await clock.setAhead({ days })
+      ;({ refresh_token, access_token } = must(await refresh(), 200))
+    }
+    expect(await works(access_token)).toBe(200)
+    await clock.setAhead({ days: 180.01 })
+    expectOAuthError(await refresh(), 400, 'invalid_grant')
+    await credentialsForgotten()
+    expect(await works(access_token)).toBe(401)
+  })
+})

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { must, newKey } from './support/actors.ts'
+import type { Answer } from './support/client.ts'
 import {
   cancel,
   errand,
@@ -17,6 +18,7 @@ import {
   run,
   runThrough,
 } from './support/executions.ts'
+import { publishedRoutes } from './support/published.ts'
 import { expectFlatRefusal, expectRefusal } from './support/shapes.ts'
 import { verifies } from './verifies.ts'
 
@@ -89,4 +91,44 @@ describe('what is asked for', () => {
     for (const query of ['?limit=two', '?limit=', '?offset=1,5'])
       expectRefusal(await person.get(`/executions${query}`), 400, 'INVALID_INPUT')
   })
+})
+
+test('a list of any size may be asked for, on every route that has one', async () => {
+  verifies('limits:list:clamped')
+  const person = await newRunner()
+  const lists = (await publishedRoutes()).filter(
+    ({ method, pathParameters, queryParameters }) =>
+      method === 'GET' && pathParameters.length === 0 && queryParameters.includes('limit'),
+  )
+  expect(lists.length).toBeGreaterThan(8)
+  for (const { path, queryParameters } of lists) {
+    const more = queryParameters.includes('q') ? '&q=a' : ''
+    const asked = (limit: string) => person.get(`root:${path}?limit=${limit}${more}`)
+    for (const limit of ['-5', '0', '100000']) {
+      const { status, text } = await asked(limit)
+      expect([path, limit, status], text).toEqual([path, limit, 200])
+    }
+    expectRefusal(await asked('many'), 400, 'INVALID_INPUT')
+  }
+})
+
+test('what a route does not know changes nothing and is named', async () => {
+  verifies('errors:body:ignored-fields')
+  const person = await newRunner()
+  const ignoredBy = ({ headers }: Answer) => headers['x-ignored-fields']
+  const planted = { skill_slug: errand, input: quick, status: 'completed', cost: -1 }
+  const made = await person.post<{ id: string }>('/executions?user_id=1', planted)
+  expect(ignoredBy(made)).toBe('?user_id, status, cost')
+  expect(await itemOf(person, must(made, 200).id)).toMatchObject({ status: 'idle', cost: 0 })
+  const files = [{ path: 'a.txt', content: 'a', workspace_id: 'x' }]
+  expect(ignoredBy(await person.post('/artifacts', { type: 'file', files }))).toBe('files.0.workspace_id')
+  expect(ignoredBy(await person.post('/executions', { skill_slug: errand, input: quick }))).toBeUndefined()
+  expect(ignoredBy(await person.post('/workflows/validate', { any: { thing: 1 } }))).toBeUndefined()
+  const key = await newKey(person)
+  const args = { anything: { at: ['all'] } }
+  const asked = await key.post('/agents/ask', {
+    question: 'May I?',
+    action: { summary: 'Send a mail', args },
+  })
+  expect([asked.status, ignoredBy(asked)], asked.text).toEqual([202, undefined])
 })

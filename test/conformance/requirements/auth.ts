@@ -257,6 +257,15 @@ export const auth = [
     needs: 'clock',
   },
   {
+    id: 'auth:session:ends-after-180-days',
+    area: 'auth',
+    line: 459,
+    rule: 'However often it is used, a session is 401 "Invalid auth token" 180 days after the sign-in and not before.',
+    kind: 'limit',
+    decided: true,
+    needs: 'clock',
+  },
+  {
     id: 'auth:scope:route-map-profile',
     area: 'auth',
     line: 439,

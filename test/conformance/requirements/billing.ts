@@ -22,4 +22,12 @@ export const billing = [
     rule: 'POST /skills/:slug/run with 49 Ds available is 402 with error "INSUFFICIENT_CREDITS"; with 50 Ds it starts.',
     kind: 'limit',
   },
+  {
+    id: 'billing:key-limit:refusal',
+    area: 'billing',
+    line: 563,
+    rule: 'A start by a key that has reached its spend limit is 402 INSUFFICIENT_CREDITS with keyLimit { limit, spent, remaining } of the key; the 402 of an account without credits has no keyLimit.',
+    kind: 'error',
+    decided: true,
+  },
 ] as const satisfies readonly Requirement[]

@@ -168,6 +168,14 @@ export const errors = [
     kind: 'error',
   },
   {
+    id: 'errors:body:ignored-fields',
+    area: 'errors',
+    line: 372,
+    rule: 'What a body or a query names that its route does not know changes nothing and is named in x-ignored-fields, a nested field by its path; an answer to a request that names nothing such, and to one whose open fields (inputs, payload, metadata, args, definitions) hold anything, has no such header.',
+    kind: 'header',
+    decided: true,
+  },
+  {
     id: 'errors:internal:workflow-write-failed',
     area: 'errors',
     line: 537,

@@ -307,6 +307,15 @@ export const executions = [
     decided: true,
   },
   {
+    id: 'executions:ending:storage-unavailable',
+    area: 'executions',
+    line: 561,
+    rule: 'An execution that did its work and could not keep what it made ends failed with stop_reason.code STORAGE_UNAVAILABLE, costs nothing and leaves the account as it was.',
+    kind: 'state',
+    decided: true,
+    needs: 'fault',
+  },
+  {
     id: 'executions:queue:first-come',
     area: 'executions',
     line: 560,

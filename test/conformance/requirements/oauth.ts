@@ -232,4 +232,13 @@ export const oauth = [
     decided: true,
     needs: 'provider',
   },
+  {
+    id: 'oauth:refresh:ends-after-180-days',
+    area: 'oauth',
+    line: 459,
+    rule: 'However often it is refreshed, a grant is good for 180 days: then the refresh is 400 invalid_grant and the access token 401.',
+    kind: 'limit',
+    decided: true,
+    needs: 'clock',
+  },
 ] as const satisfies readonly Requirement[]

@@ -8,6 +8,7 @@ export interface PublishedRoute {
   isPublic: boolean
   /** Names of what stands in the path. */
   pathParameters: string[]
+  queryParameters: string[]
 }
 
 interface Schema {
@@ -57,15 +58,16 @@ export async function publishedValues(method: string, path: string): Promise<Rec
 /** The routes the deployment says it has, so that a rule about all of them also meets those still to come. */
 export async function publishedRoutes(): Promise<PublishedRoute[]> {
   const { paths, security } = await publishedDocument()
+  const namesOf = ({ parameters = [] }: Operation, place: string) =>
+    parameters.filter((parameter) => parameter.in === place).map(({ name }) => name)
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({
       method: method.toUpperCase(),
       path,
       // A token of the configuration is no credential of a caller's.
       isPublic: (operation.security ?? security).every((scheme) => 'operatorToken' in scheme),
-      pathParameters: (operation.parameters ?? [])
-        .filter((parameter) => parameter.in === 'path')
-        .map((parameter) => parameter.name),
+      pathParameters: namesOf(operation, 'path'),
+      queryParameters: namesOf(operation, 'query'),
     })),
   )
 }
