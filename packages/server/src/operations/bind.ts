@@ -28,6 +28,8 @@ export interface Origin {
   readonly conversationId?: string
   readonly agentSlug?: string
   readonly runId?: string
+  /** What whoever judged it saw of what is to be launched. */
+  readonly definitionSha256?: string
 }
 
 /** For whatever records who did something: an agent's own name, by its claim or by who runs it. */

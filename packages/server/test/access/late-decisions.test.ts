@@ -100,20 +100,23 @@ test.each(['confirm', 'deny'])(
   },
 )
 
-test.each(['confirm', 'deny'])('who would %s a code and waits beyond its deadline is too late', async (verb) => {
-  const code = await pairing()
-  await withDatabase(databaseUrl, (first) =>
-    withDatabase(databaseUrl, async (other) => {
-      await first.query('begin')
-      await first.query('select from activations where user_code = $1 for update', [code])
-      const second = settle(code, verb)
-      await expect.poll(async () => (await other.query(waiting)).rowCount).toBeGreaterThan(0)
-      await first.query('update activations set expires_at = guild_moment() where user_code = $1', [code])
-      await first.query('commit')
-      const { status, body } = await second
-      expect([status, body.error.code]).toEqual([410, 'EXPIRED'])
-      const { rows } = await other.query('select status from activations where user_code = $1', [code])
-      expect(rows).toEqual([{ status: 'pending' }])
-    }),
-  )
-})
+test.each(['confirm', 'deny'])(
+  'who would %s a code and waits beyond its deadline is too late',
+  async (verb) => {
+    const code = await pairing()
+    await withDatabase(databaseUrl, (first) =>
+      withDatabase(databaseUrl, async (other) => {
+        await first.query('begin')
+        await first.query('select from activations where user_code = $1 for update', [code])
+        const second = settle(code, verb)
+        await expect.poll(async () => (await other.query(waiting)).rowCount).toBeGreaterThan(0)
+        await first.query('update activations set expires_at = guild_moment() where user_code = $1', [code])
+        await first.query('commit')
+        const { status, body } = await second
+        expect([status, body.error.code]).toEqual([410, 'EXPIRED'])
+        const { rows } = await other.query('select status from activations where user_code = $1', [code])
+        expect(rows).toEqual([{ status: 'pending' }])
+      }),
+    )
+  },
+)

@@ -17,6 +17,14 @@ const definition = {
   outputSchema: {},
   graph: [{ type: 'mapping', id: 'out', mapConfig: '{}' }],
 }
+const reaching = {
+  ...definition,
+  id: 'reaching',
+  graph: [
+    { type: 'mapping', id: 'm', mapConfig: '{"url":{"value":"https://a.example/"}}' },
+    { type: 'tool', id: 't', toolId: 'http-request' },
+  ],
+}
 
 beforeAll(async () => {
   set = await openOAuthHouse()
@@ -28,6 +36,7 @@ beforeAll(async () => {
   const { body: artifact } = await call('POST', '/artifacts', { type: 'skill', files })
   await call('POST', '/skills/writer/install', { artifactId: artifact.id })
   await call('POST', '/workflows/asking/install', { definition })
+  await call('POST', '/workflows/reaching/install', { definition: reaching })
   const [grant] = await set.query(
     "select id from oauth_records where model = 'Grant' and user_id = $1 and workspace_id = $2 order by id desc limit 1",
     [holder.userId, holder.workspaceId],
@@ -59,7 +68,7 @@ async function senderOf(name: SenderName): Promise<Sender> {
   return by('key', key.id)
 }
 
-/** What each is called with, and its class, which the table speaks of. */
+/** What each is called with, and its class, which the table speaks of: of one that launches, what it launches decides. */
 const tools = {
   search_skills: ['look', {}],
   get_execution: ['look', { executionId: 'exec_none' }],
@@ -70,6 +79,7 @@ const tools = {
   validate_workflow: ['look', { definition }],
   install_workflow: ['make', { slug: 'another', definition: { ...definition, id: 'another' } }],
   launch_workflow: ['spend', { slug: 'asking' }],
+  'launch_workflow that reaches outside': ['launch', { slug: 'reaching' }],
   get_workflow_run: ['look', { runId: 'run_none' }],
   cancel_workflow_run: ['spend', { runId: 'run_none' }],
   'http-request': ['outside', { url: 'https://nowhere.example/' }],
@@ -83,25 +93,35 @@ const table: Record<SenderName, Record<string, [clean: string, tainted: string]>
     make: ['permission', 'permission'],
     spend: ['permission', 'permission'],
     outside: ['permission', 'permission'],
+    launch: ['permission', 'tool'],
   },
   'key with the scope': {
     look: ['yes', 'yes'],
     make: ['yes', 'yes'],
     spend: ['yes', 'yes'],
     outside: ['yes', 'tool'],
+    launch: ['yes', 'tool'],
   },
   session: {
     look: ['yes', 'yes'],
     make: ['yes', 'yes'],
     spend: ['yes', 'yes'],
     outside: ['tool', 'tool with passkey'],
+    launch: ['tool', 'tool with passkey'],
   },
-  oauth: { look: ['yes', 'yes'], make: ['yes', 'yes'], spend: ['yes', 'yes'], outside: ['yes', 'no'] },
+  oauth: {
+    look: ['yes', 'yes'],
+    make: ['yes', 'yes'],
+    spend: ['yes', 'yes'],
+    outside: ['yes', 'no'],
+    launch: ['yes', 'no'],
+  },
 }
 
 async function outcome(sender: Sender, name: string, input: unknown, tainted: boolean): Promise<string> {
   const { toolset } = newToolRun(toolsetParts(set.house), sender, { tainted })
-  const used = await toolset.use({ id: `call_${randomUUID()}`, name, input })
+  const [tool = ''] = name.split(' ')
+  const used = await toolset.use({ id: `call_${randomUUID()}`, name: tool, input })
   if (!('pause' in used)) return /an app can ask nobody|lacks the scope/.test(used.output) ? 'no' : 'yes'
   const { kind, ref, frame } = used.pause
   if (kind !== 'approval') return 'yes'
@@ -119,8 +139,32 @@ test('the matrix has every tool that an agent with all groups has', () => {
     credential: { kind: 'session', id: 1 },
   } as const
   const { toolset } = newToolRun(toolsetParts(set.house), sender)
-  expect(toolset.schemas.map(({ name }) => name).sort()).toEqual(Object.keys(tools).sort())
+  const named = Object.keys(tools).filter((name) => !name.includes(' '))
+  expect(toolset.schemas.map(({ name }) => name).sort()).toEqual(named.sort())
 })
+
+/** What others wrote, a narrower key as much as a stranger, is in all other results: also in names and descriptions. */
+const ours = [
+  'workflow_guide',
+  'validate_workflow',
+  'install_workflow',
+  'launch_workflow',
+  'cancel_workflow_run',
+  'transform-json',
+]
+
+test.each(Object.entries(tools))(
+  'after %s a run has read from outside, unless the answer is all ours',
+  async (name, [, input]) => {
+    const sender = await senderOf('key with the scope')
+    const { toolset, taints } = newToolRun(toolsetParts(set.house), sender)
+    const [tool = ''] = name.split(' ')
+    const used = await toolset.use({ id: `call_${randomUUID()}`, name: tool, input })
+    // What was refused, or is still under way, has told nothing.
+    const hasRead = !('pause' in used) && !used.output.startsWith('{"error"') && !ours.includes(tool)
+    expect(taints).toEqual(hasRead ? [tool] : [])
+  },
+)
 
 describe.each(senders)('%s', (name) => {
   describe.each([

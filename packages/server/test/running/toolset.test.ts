@@ -87,6 +87,14 @@ function outputOf(used: Used): { output: string; isError: boolean; delegatedMill
   return used
 }
 
+const launch = (id: string, slug: string) => ({ id, name: 'launch_workflow', input: { slug } })
+
+const reaching = (url: string) =>
+  definition('reaching', [
+    { type: 'mapping', id: 'm', mapConfig: JSON.stringify({ url: { value: url } }) },
+    { type: 'tool', id: 't', toolId: 'http-request' },
+  ])
+
 const install = (slug: string, graph?: unknown[]) => ({
   id: `call_${slug}`,
   name: 'install_workflow',
@@ -202,18 +210,35 @@ describe('what needs a person', () => {
     })
   })
 
-  test('who has read from outside launches nothing that reaches there without a yes', async () => {
-    const reaching = definition('reaching', [
-      { type: 'mapping', id: 'm', mapConfig: '{"url":{"value":"https://a.example/"}}' },
-      { type: 'tool', id: 't', toolId: 'http-request' },
-    ])
-    await call('POST', '/workflows/reaching/install', { definition: reaching })
-    const launch = (id: string, slug: string) => ({ id, name: 'launch_workflow', input: { slug } })
-    const clean = newToolRun(toolsetParts(house), session).toolset
-    expect(outputOf(await clean.use(launch('a', 'reaching'))).isError).toBe(false)
-    const { toolset } = newToolRun(toolsetParts(house), session, { tainted: true })
+  test('a workflow is no way around who must say yes to what its steps reach', async () => {
+    await call('POST', '/workflows/reaching/install', { definition: reaching('https://a.example/') })
+    const { toolset } = newToolRun(toolsetParts(house), session)
     expect(outputOf(await toolset.use(launch('b', 'quiet'))).isError).toBe(false)
-    expect(pauseOf(await toolset.use(launch('c', 'reaching'))).frame?.payload).toMatchObject({ kind: 'tool' })
+    const wait = pauseOf(await toolset.use(launch('c', 'reaching')))
+    expect(wait.frame?.payload).toMatchObject({ kind: 'tool' })
+    await call('POST', `/approvals/${wait.ref}/approve`, {})
+    expect(outputOf(await toolset.use(launch('c', 'reaching'))).isError).toBe(false)
+    const never = newToolRun(toolsetParts(house), session, { outside: 'never' }).toolset
+    expect(outputOf(await never.use(launch('d', 'reaching'))).output).toContain('nothing outside')
+  })
+
+  test('a yes to a launch is one to the definition that was there, and to no other', async () => {
+    await call('POST', '/workflows/swapped/install', { definition: reaching('https://a.example/') })
+    const { toolset } = newToolRun(toolsetParts(house), session)
+    const wait = pauseOf(await toolset.use(launch('s', 'swapped')))
+    await call('POST', '/workflows/swapped/install', { definition: reaching('https://b.example/') })
+    await call('POST', `/approvals/${wait.ref}/approve`, {})
+    const told = outputOf(await toolset.use(launch('s', 'swapped')))
+    expect(told).toMatchObject({ isError: true, output: expect.stringContaining('has changed') })
+    expect(pauseOf(await toolset.use(launch('t', 'swapped'))).ref).not.toBe(wait.ref)
+  })
+
+  test('nothing is asked that could not be shown whole', async () => {
+    const { toolset } = newToolRun(toolsetParts(house), session)
+    const body = 'x'.repeat(33_000)
+    const input = { url: 'https://a.example/', method: 'POST', body }
+    const told = outputOf(await toolset.use({ id: 'long', name: 'http-request', input }))
+    expect(told).toMatchObject({ isError: true, output: expect.stringContaining('32768 bytes') })
   })
 })
 
@@ -270,7 +295,7 @@ describe('a skill', () => {
       status: 'failed',
       stopReason: 'interrupt',
     })
-    expect(tried.taints).toEqual(['skill'])
+    expect(tried.taints).toEqual(['run_skill'])
   })
 
   test('of which nothing can be paid is not started', async () => {
@@ -370,4 +395,17 @@ test('a scope that is missing is asked for with the exact call, and used once wh
   // It was good for that call and no other.
   const next = await newToolRun(parts, key).toolset.use({ ...launch, id: 'call_next' })
   expect(pauseOf(next).kind).toBe('approval')
+  // Nor does one for what reaches outside open anything but that.
+  const get = (url: string) => ({ id: url, name: 'http-request', input: { url } })
+  const outside = newToolRun(parts, key)
+  const asks = pauseOf(await outside.toolset.use(get('https://nowhere.example/')))
+  const again = await call('POST', `/approvals/${asks.ref}/challenge`, {})
+  const given = { device_auth: authenticator.assert(again.body.options) }
+  expect((await call('POST', `/agents/request-permission/${asks.ref}/approve`, given)).status).toBe(200)
+  for (const other of [get('https://elsewhere.example/'), { ...launch, id: 'call_other' }])
+    expect(pauseOf(await newToolRun(parts, key).toolset.use(other)).ref).not.toBe(asks.ref)
+  const used = await outside
+    .wokenAfter(asks, 'https://nowhere.example/')
+    .toolset.use(get('https://nowhere.example/'))
+  expect(outputOf(used).output).toContain('not among those')
 })

@@ -353,6 +353,7 @@ export async function findToolRequest(db: Db, id: string) {
       requestState.as('state'),
       'r.deny_reason as denyReason',
       'r.granted_until as grantedUntil',
+      'r.action',
       'r.closed',
     ])
     .where('r.id', '=', id)

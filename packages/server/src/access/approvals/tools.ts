@@ -65,6 +65,8 @@ interface ToolDecision {
   readonly state: ApprovalState
   readonly denyReason: string | null
   readonly grantedUntil: string | null
+  /** What the person was shown. */
+  readonly action: unknown
 }
 
 /** What became of it. Whoever is told that nobody answered may rely on it: from then on nobody can. */

@@ -9,7 +9,7 @@ import type { Principal } from '#operations/principal.ts'
 import type { Db, Tx } from '#platform/database.ts'
 import { isPassing } from '#platform/database-errors.ts'
 import { cancelRun } from './cancel.ts'
-import { confirmLaunch, findRunnable, type Launcher, prepareLaunch } from './launch.ts'
+import { checksumOf, confirmLaunch, findRunnable, type Launcher, prepareLaunch } from './launch.ts'
 import { resumeRun } from './resume.ts'
 import type { RunParts } from './run-parts.ts'
 import * as store from './store.ts'
@@ -34,6 +34,11 @@ export function changeHandlers(parts: RunParts, chats: ChatQueue): Handlers<type
       const { principal, params, body } = call
       const inputs = body?.inputs ?? {}
       const runnable = await findRunnable(parts, principal.workspaceId, params.id, inputs)
+      const meant = call.origin?.definitionSha256
+      if (meant !== undefined && meant !== checksumOf(runnable))
+        throw new ApiError('CONFLICT', {
+          message: 'This workflow was replaced a moment ago; look at it anew',
+        })
       try {
         const made: { row?: store.RunRow } = {}
         const prepare = async (db: Db) => {

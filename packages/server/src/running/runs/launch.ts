@@ -72,6 +72,10 @@ export async function requireFit(
   throw new ApiError('INVALID_INPUT', { message, details: { issues } })
 }
 
+export function checksumOf({ definition }: Pick<Runnable, 'definition'>): string {
+  return createHash('sha256').update(definition).digest('hex')
+}
+
 /** Makes the run's row. It is not shown before `confirmLaunch`, also when it has to wait for a place. */
 export async function prepareLaunch(
   db: Db,
@@ -88,7 +92,7 @@ export async function prepareLaunch(
     workflow_id: runtimeId(workspaceId, slug),
     workflow_slug: slug,
     definition_id: definitionId,
-    definition_checksum: createHash('sha256').update(definition).digest('hex'),
+    definition_checksum: checksumOf({ definition }),
     user_id: userId,
     api_key_id: apiKeyId,
     oauth_grant_id: oauthGrantId,

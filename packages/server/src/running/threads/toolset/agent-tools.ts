@@ -58,6 +58,7 @@ export function agentTools(run: ToolRun): ThreadTool[] {
       },
       does: 'spend',
       isKeyed: true,
+      isOurs: true,
       summary: ({ agent }) => `Ask the agent ${agent}`,
       use: ({ agent, message }, use) => askAgent(String(agent), String(message), use),
     },

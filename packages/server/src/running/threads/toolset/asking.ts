@@ -1,10 +1,4 @@
-import {
-  type Action,
-  approvalLifetimeSeconds,
-  type Route,
-  routes,
-  toolRequestSeconds,
-} from '@guildhall/contract'
+import { type Action, approvalLifetimeSeconds, toolRequestSeconds } from '@guildhall/contract'
 import {
   announceApprovals,
   askForBudget,
@@ -17,11 +11,19 @@ import { isNestedWithin, jsonBytes } from '#machinery/graph/graph.ts'
 import type { ModelToolCall } from '#machinery/models/models.ts'
 import { collect } from '#operations/answer.ts'
 import { errorBody, toApiError } from '#operations/errors.ts'
-import { exactRequest } from '#operations/perform.ts'
 import type { Principal } from '#operations/principal.ts'
+import { canonical } from '#platform/canonical.ts'
 import type { ToolsetParts } from './parts.ts'
 import type { RefusedCall } from './refused-call.ts'
-import { refused, type ThreadTool, type ToolInput, type ToolRun, type Used, type Wait } from './tool.ts'
+import {
+  type Reach,
+  refused,
+  type ThreadTool,
+  type ToolInput,
+  type ToolRun,
+  type Used,
+  type Wait,
+} from './tool.ts'
 
 /** A use of a tool that may need a person's word. */
 export interface Asking {
@@ -35,22 +37,25 @@ export interface Asking {
 
 const shownArgs = { bytes: 32_768, depth: 32 }
 
-/** What the person reads is made here of the call itself, so it is fact and not claim. */
-function actionOf({ tool, input }: Asking, summary: string): Action {
-  const args = isShowable(input) ? input : `${JSON.stringify(input).slice(0, 2000)} … [cut]`
+/** What the person reads is made here of the call itself, so it is fact and not claim. Undefined for more than they can read. */
+function actionOf({ tool }: Asking, summary: string, args: unknown): Action | undefined {
+  if (args === undefined) return { summary: summary.slice(0, 500), tool: tool.name }
+  if (!isNestedWithin(args, shownArgs.depth) || jsonBytes(args) > shownArgs.bytes) return undefined
   return { summary: summary.slice(0, 500), tool: tool.name, args }
 }
 
-function isShowable(value: unknown): boolean {
-  return isNestedWithin(value, shownArgs.depth) && jsonBytes(value) <= shownArgs.bytes
-}
+const tooLong = `Somebody must agree to this, and only ${shownArgs.bytes} bytes and ${shownArgs.depth} levels of input can be shown; it was not done. Do it with less.`
 
 /**
  * Undefined when the person allows this call, or allowed the tool in this thread for a while. What has read from outside
  * is asked about each time, and the person shows that it is them.
  */
-export async function askPerson(asking: Asking, summary: string): Promise<Used | undefined> {
-  const { parts, run, principal, tool, call } = asking
+export async function askPerson(
+  asking: Asking,
+  summary: string,
+  facts: Reach['facts'],
+): Promise<Used | undefined> {
+  const { parts, run, principal, tool, call, input } = asking
   const { database } = parts
   const { kind, userId, workspaceId, apiKeyId: keyId } = principal
   if (kind === 'oauth')
@@ -59,7 +64,8 @@ export async function askPerson(asking: Asking, summary: string): Promise<Used |
   const needsPasskey = run.tainted()
   const about = { userId, workspaceId, keyId, threadId, tool: tool.name }
   if (!needsPasskey && (await findToolGrant(database.db, about))) return undefined
-  const action = actionOf(asking, summary)
+  const action = actionOf(asking, summary, { ...input, ...facts })
+  if (!action) return refused(tooLong)
   let asked: Awaited<ReturnType<typeof askForTool>>
   try {
     asked = await database.transaction((tx) =>
@@ -71,11 +77,15 @@ export async function askPerson(asking: Asking, summary: string): Promise<Used |
   const { id, isNew } = asked
   if (isNew) await announceApprovals(parts, { kind: 'tool', workspaceId, ids: [id], userId })
   const decision = await findToolDecision(database.db, id)
+  if (decision && canonical(decision.action) !== canonical(action)) return refused(changed)
   if (decision?.state === 'granted') return undefined
   if (decision?.state === 'pending')
     return { pause: waitFor(asking, id, 'tool', action.summary, toolRequestSeconds) }
   return refused(noLeave(decision?.state ?? 'expired', decision?.denyReason ?? null))
 }
+
+const changed =
+  'What this would do has changed since somebody was asked about it, and they agreed to nothing else. Look whether it was done before, and call the tool again to have it asked anew.'
 
 /** What was refused, in words for the model; or the question whose answer would let it through. */
 export async function explainRefusal(asking: Asking, call: RefusedCall): Promise<Used> {
@@ -94,7 +104,11 @@ async function askForScope(asking: Asking, scope: string, refusedCall: RefusedCa
   const decided = await decisionWaitedFor(asking, 'permission')
   if (decided) return decided
   const summary = tool.summary(input)
-  const action = { ...actionOf(asking, summary), ...bindingOf(asking, refusedCall) }
+  const { exact, body } = refusedCall
+  const shown = actionOf(asking, summary, body)
+  if (!shown) return refused(tooLong)
+  const { method, path } = exact
+  const action = { ...shown, request: { method, path, bodySha256: exact.bodySha256() } }
   try {
     const answer = await parts.perform('requestPermission', {
       principal,
@@ -116,22 +130,6 @@ async function askForScope(asking: Asking, scope: string, refusedCall: RefusedCa
     return { pause: waitFor(asking, id, 'permission', summary, approvalLifetimeSeconds, scope) }
   } catch (error) {
     return refused(JSON.stringify(errorBody(toApiError(error))))
-  }
-}
-
-/** What a grant is bound to, shown as it would be sent where it can be. */
-function bindingOf({ run, call }: Asking, { operation, request }: RefusedCall): Partial<Action> {
-  const route = operation === undefined ? undefined : (routes as Record<string, Route>)[operation]
-  if (!route) return {}
-  const { path, bodySha256 } = exactRequest(route, {
-    ...request,
-    idempotencyKey: `${run.runId}/${call.id}`,
-  })
-  const { body } = request
-  const sha256 = body === undefined ? undefined : bodySha256()
-  return {
-    ...(body !== undefined && isShowable(body) && { args: body }),
-    request: { method: route.method, path, ...(sha256 && { bodySha256: sha256 }) },
   }
 }
 

@@ -1,16 +1,16 @@
 import type { ApiError } from '#operations/errors.ts'
-import type { Request } from './tool.ts'
+import type { ExactRequest } from '#operations/grants.ts'
 
-/** An operation that did not come about, and what was asked of it. */
+/** What did not come about, and what was asked for: a grant that would let it through is bound to just that. */
 export class RefusedCall extends Error {
   readonly refusal: ApiError
-  readonly operation: string | undefined
-  readonly request: Request
+  readonly exact: ExactRequest
+  readonly body: unknown
 
-  constructor(refusal: ApiError, operation: string | undefined, request: Request) {
+  constructor(refusal: ApiError, exact: ExactRequest, body: unknown) {
     super(refusal.message, { cause: refusal })
     this.refusal = refusal
-    this.operation = operation
-    this.request = request
+    this.exact = exact
+    this.body = body
   }
 }

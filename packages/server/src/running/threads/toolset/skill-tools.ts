@@ -79,9 +79,8 @@ export function skillTools({ agent }: ToolRun): ThreadTool[] {
       does: 'look',
       isKeyed: true,
       summary: ({ executionId }) => `Look at the execution ${executionId}`,
-      use: async ({ executionId }, { perform, run }) => {
+      use: async ({ executionId }, { perform }) => {
         const status = await perform('getExecutionStatus', { params: { executionId: String(executionId) } })
-        await run.taint('execution')
         return said(describe(String(executionId), status as Status))
       },
     },
@@ -96,7 +95,6 @@ async function runSkill(slug: string, input: string, { id, run, perform }: ToolU
   if (typeof executionId !== 'string') return executionId
   const status = (await perform('getExecutionStatus', { params: { executionId } })) as Status
   if (open.includes(status.status)) return { pause: { kind: 'execution', ref: executionId } }
-  await run.taint('skill')
   return {
     ...said(describe(executionId, status)),
     isError: status.status !== 'completed',

@@ -75,6 +75,15 @@ export interface Request {
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | number>>
   readonly body?: Readonly<Record<string, unknown>>
+  /** Of what is launched: another one than this is refused. */
+  readonly definitionSha256?: string
+}
+
+/** What one use of a tool would come to, where the input alone does not tell. */
+export interface Reach {
+  readonly isOutside: boolean
+  /** Shown to the person who is asked, beside the input; a yes holds for just these. */
+  readonly facts: Readonly<Record<string, string>>
 }
 
 /** One use of a tool, with the authority of whoever sent the message. */
@@ -84,6 +93,7 @@ export interface ToolUse {
   readonly principal: Principal
   /** Performs the operation and gives its answer. What it refuses is thrown, and turned into words or a wait. */
   perform(operation: string, request: Request): Promise<unknown>
+  readonly facts: Reach['facts']
   /** Undefined once the person who is asked allows exactly this; else what to say or to wait for. */
   askPerson(summary: string): Promise<Used | undefined>
 }
@@ -97,6 +107,13 @@ export interface ThreadTool {
   readonly does: ToolClass
   /** Whether a repeat of a call that was broken off does nothing a second time. */
   readonly isKeyed: boolean
+  /**
+   * Its result holds no words but ours and the model's own, or it says itself what it has read. Any other result makes the
+   * run one that has read from outside: names and descriptions are written by whoever may write them.
+   */
+  readonly isOurs?: true
+  /** Asked before each use of a tool whose input decides what it reaches. */
+  reach?(input: ToolInput, perform: ToolUse['perform']): Promise<Reach>
   /** What it is about to do, for the person who watches or is asked. */
   summary(input: ToolInput): string
   use(input: ToolInput, use: ToolUse): Promise<Used>

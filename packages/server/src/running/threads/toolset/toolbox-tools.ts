@@ -22,6 +22,7 @@ function toThreadTool(tool: Tool): ThreadTool {
     inputSchema: { ...inputSchema, type: 'object' },
     does: reach === 'inside' ? 'look' : 'outside',
     isKeyed: reach === 'inside' || isKeyed,
+    ...(reach === 'inside' && { isOurs: true }),
     summary: (input) => {
       const { url, method = 'GET' } = input
       return typeof url === 'string' ? `${name}: ${method} ${url}`.slice(0, 400) : `Use ${name}`
@@ -48,7 +49,5 @@ async function useTool(tool: Tool, input: ToolInput, { id, run, principal }: Too
   } catch (error) {
     run.signal.throwIfAborted()
     return refused(error instanceof ToolFailure || error instanceof Error ? error.message : 'It failed.')
-  } finally {
-    if (tool.reach !== 'inside') await run.taint(tool.id)
   }
 }

@@ -12,7 +12,7 @@ export function toolsOf({ toolbox }: Pick<ToolsetParts, 'toolbox'>, run: ToolRun
   const { tools: named, skills } = run.agent
   return [
     ...(named.includes('skills') || skills.length > 0 ? skillTools(run) : []),
-    ...(named.includes('workflows') ? workflowTools(run, reachOf(toolbox, run)) : []),
+    ...(named.includes('workflows') ? workflowTools(reachOf(toolbox, run)) : []),
     ...(named.includes('agents') ? agentTools(run) : []),
     ...toolboxTools(toolbox, named),
   ]

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { type Route, routes } from '@guildhall/contract'
 import { prepareToolInput } from '#machinery/graph/graph.ts'
 import { estimateTokens, type ModelTool, type ModelToolCall } from '#machinery/models/models.ts'
 import { Access } from '#operations/access.ts'
@@ -6,13 +7,22 @@ import { collect } from '#operations/answer.ts'
 import { requireOfApp } from '#operations/authorize.ts'
 import { toApiError } from '#operations/errors.ts'
 import { countRequest } from '#operations/limits.ts'
+import { exactRequest } from '#operations/perform.ts'
 import type { Principal } from '#operations/principal.ts'
 import { type Asking, askPerson, explainRefusal } from './asking.ts'
 import { leaveFor } from './consent-rules.ts'
 import { bounded } from './output.ts'
 import type { ToolsetParts } from './parts.ts'
 import { RefusedCall } from './refused-call.ts'
-import { type Request, refused, type ThreadTool, type ToolInput, type ToolRun, type Used } from './tool.ts'
+import {
+  type Request,
+  refused,
+  type ThreadTool,
+  type ToolInput,
+  type ToolRun,
+  type ToolUse,
+  type Used,
+} from './tool.ts'
 import { toolsOf } from './tools-of.ts'
 
 export type { ToolsetParts } from './parts.ts'
@@ -105,47 +115,65 @@ async function useTool(
 
 async function useAllowed(asking: Asking): Promise<Used> {
   const { parts, run, principal, tool, call, input } = asking
-  const leave = leaveFor(principal.kind, tool.does, run.tainted())
-  if (tool.does === 'outside' && run.agent.outside === 'never')
+  const perform: ToolUse['perform'] = (operation, request) =>
+    performCall(parts, run, principal, call, operation, request)
+  const { isOutside, facts } = (await tool.reach?.(input, perform)) ?? {
+    isOutside: tool.does === 'outside',
+    facts: {},
+  }
+  const leave = leaveFor(principal.kind, isOutside ? 'outside' : tool.does, run.tainted())
+  if (isOutside && run.agent.outside === 'never')
     return refused('This agent is made to use nothing outside; it was not done.')
   if (leave === 'never')
     return refused('This conversation has read from outside, and an app can ask nobody; it was not done.')
-  const access = tool.does === 'outside' ? await requireOutside(asking) : undefined
+  // Others are operations, which ask for their own scope.
+  const spend = tool.does === 'outside' ? await requireOutside(asking) : undefined
   if (leave === 'ask') {
-    const answered = await askPerson(asking, tool.summary(input))
+    const answered = await askPerson(asking, tool.summary(input), facts)
     if (answered) return answered
   }
-  if (access?.mustSpend) await parts.database.transaction((tx) => access.spend(tx))
+  await spend?.()
   if (!tool.isKeyed && !(await run.begin(call.id)))
     return refused(
       'This call was broken off, and nobody knows whether it had its effect. Check before a repeat.',
     )
-  return tool.use(input, {
+  const used = await tool.use(input, {
     id: call.id,
     run,
     principal,
-    perform: (operation, request) => performCall(parts, run, principal, call, operation, request),
-    askPerson: (summary) => askPerson(asking, summary),
+    perform,
+    facts,
+    askPerson: (summary) => askPerson(asking, summary, facts),
   })
+  if (!tool.isOurs && !('pause' in used)) await run.taint(tool.name)
+  return used
 }
 
 /** What reaches outside needs what a workflow that does so would need. */
 const outsideScope = 'tool:execute'
 
-async function requireOutside({ parts, run, principal, tool, call, input }: Asking): Promise<Access> {
+/** Gives what spends a grant that is good for this call alone, if it is one that lets it through. */
+async function requireOutside(asking: Asking): Promise<() => Promise<void>> {
+  const { parts, run, principal, tool, call, input } = asking
   const text = JSON.stringify(input)
-  const access = new Access(parts.grants, principal, {
+  const exact = {
     method: 'POST',
     path: `/tools/${tool.name}`,
     bodySha256: () => createHash('sha256').update(text).digest('hex'),
     repeatKey: `${run.runId}/${call.id}`,
-  })
+  }
+  const refuse = (error: unknown) => {
+    throw new RefusedCall(toApiError(error), exact, input)
+  }
+  const access = new Access(parts.grants, principal, exact)
+  await access.require([outsideScope]).catch(refuse)
   try {
-    await access.require([outsideScope])
     requireOfApp(principal, principal.scopes.includes('admin') ? [] : ['write'])
-    return access
   } catch (error) {
-    throw new RefusedCall(toApiError(error), undefined, {})
+    refuse(error)
+  }
+  return async () => {
+    if (access.mustSpend) await parts.database.transaction((tx) => access.spend(tx)).catch(refuse)
   }
 }
 
@@ -155,7 +183,7 @@ async function performCall(
   principal: Principal,
   call: ModelToolCall,
   operation: string,
-  request: Request,
+  { definitionSha256, ...request }: Request,
 ): Promise<unknown> {
   const key = `${run.runId}/${call.id}`
   try {
@@ -164,7 +192,12 @@ async function performCall(
       client: { address: '', userAgent: 'agent', label: undefined, agentSlug: run.agent.slug, via: 'agent' },
       ...request,
       idempotencyKey: key,
-      origin: { conversationId: run.threadId, agentSlug: run.agent.slug, runId: run.runId },
+      origin: {
+        conversationId: run.threadId,
+        agentSlug: run.agent.slug,
+        runId: run.runId,
+        ...(definitionSha256 !== undefined && { definitionSha256 }),
+      },
       signal: run.signal,
       requestId: key,
       counted: ['rest'],
@@ -172,7 +205,12 @@ async function performCall(
     const collected = await collect(answer, collectedBytes)
     return collected.kind === 'value' ? collected.value : collected.bytes.toString()
   } catch (error) {
-    throw new RefusedCall(toApiError(error), operation, request)
+    const route = (routes as Record<string, Route>)[operation] as Route
+    throw new RefusedCall(
+      toApiError(error),
+      exactRequest(route, { ...request, idempotencyKey: key }),
+      request.body,
+    )
   }
 }
 

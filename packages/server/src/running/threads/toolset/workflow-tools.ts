@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto'
 import { canonical } from '#platform/canonical.ts'
 import { RefusedCall } from './refused-call.ts'
-import { said, type ThreadTool, type ToolInput, type ToolRun, type ToolUse, type Used } from './tool.ts'
+import { type Reach, said, type ThreadTool, type ToolInput, type ToolUse, type Used } from './tool.ts'
 
 const text = (maxLength: number) => ({ type: 'string', minLength: 1, maxLength })
 const slug = text(64)
@@ -22,7 +23,7 @@ interface Listed {
 /** Whether a definition has a step that reaches what is not ours. */
 export type ReachesOutside = (definition: string) => boolean
 
-export function workflowTools(run: ToolRun, reachesOutside: ReachesOutside): ThreadTool[] {
+export function workflowTools(reachesOutside: ReachesOutside): ThreadTool[] {
   return [
     {
       name: 'workflow_guide',
@@ -30,6 +31,7 @@ export function workflowTools(run: ToolRun, reachesOutside: ReachesOutside): Thr
         'How to write a workflow: the language, the tools and agents here. Read it before writing one.',
       inputSchema: closed({}),
       ...looks(() => 'Read how workflows are written'),
+      isOurs: true,
       use: async (_input, { perform }) => {
         const { guide } = (await perform('getWorkflowGuide', {})) as { guide: string }
         return said(guide)
@@ -66,6 +68,7 @@ export function workflowTools(run: ToolRun, reachesOutside: ReachesOutside): Thr
       description: 'Everything that is wrong with a definition, each with a hint what to write instead.',
       inputSchema: closed({ definition: record }),
       ...looks(() => 'Check a workflow'),
+      isOurs: true,
       use: async ({ definition }, { perform }) =>
         said(await perform('validateWorkflow', { body: { definition } })),
     },
@@ -76,6 +79,7 @@ export function workflowTools(run: ToolRun, reachesOutside: ReachesOutside): Thr
       inputSchema: closed({ slug, definition: record }),
       does: 'make',
       isKeyed: true,
+      isOurs: true,
       summary: ({ slug }) => `Install the workflow ${slug}`,
       use: installWorkflow,
     },
@@ -85,19 +89,18 @@ export function workflowTools(run: ToolRun, reachesOutside: ReachesOutside): Thr
       inputSchema: closed({ slug: text(200), inputs: record }, ['slug']),
       does: 'spend',
       isKeyed: true,
+      isOurs: true,
       summary: ({ slug }) => `Launch the workflow ${slug}`,
-      use: (input, use) => launchWorkflow(input, use, run, reachesOutside),
+      reach: ({ slug }, perform) => reachOf(String(slug), perform, reachesOutside),
+      use: launchWorkflow,
     },
     {
       name: 'get_workflow_run',
       description: 'The status of a run, what its steps gave, and what it waits for.',
       inputSchema: closed({ runId: text(100) }),
       ...looks(({ runId }) => `Look at the run ${runId}`),
-      use: async ({ runId }, { perform, run }) => {
-        const found = await perform('getWorkflowRun', { params: { runId: String(runId) } })
-        // Steps may have read anything.
-        await run.taint('workflow run')
-        return said(found)
+      use: async ({ runId }, { perform }) => {
+        return said(await perform('getWorkflowRun', { params: { runId: String(runId) } }))
       },
     },
     {
@@ -106,6 +109,7 @@ export function workflowTools(run: ToolRun, reachesOutside: ReachesOutside): Thr
       inputSchema: closed({ runId: text(100) }),
       does: 'spend',
       isKeyed: true,
+      isOurs: true,
       summary: ({ runId }) => `Cancel the run ${runId}`,
       use: async ({ runId }, { perform }) =>
         said(await perform('cancelWorkflowRun', { params: { runId: String(runId) } })),
@@ -146,23 +150,24 @@ function missing(error: unknown): undefined {
   throw error
 }
 
-/** A workflow reaches as far as its steps do: what has read from outside sends nothing there by launching one. */
-async function launchWorkflow(
-  { slug, inputs = {} }: ToolInput,
-  use: ToolUse,
-  run: ToolRun,
+/** A workflow reaches as far as its steps do, so launching one is no way around who must say yes to that. */
+async function reachOf(
+  slug: string,
+  perform: ToolUse['perform'],
   reachesOutside: ReachesOutside,
-): Promise<Used> {
-  const id = String(slug)
-  if (run.tainted()) {
-    const workflow = await findWorkflow(use.perform, id).catch(missing)
-    // What is not found by its slug may be found by another name; what it does is not known here.
-    if (!workflow || reachesOutside(workflow.definition)) {
-      const answered = await use.askPerson(`Launch the workflow ${id}, which reaches outside`)
-      if (answered) return answered
-    }
-  }
-  const launched = await use.perform('launchWorkflow', { params: { id }, body: { inputs } })
+): Promise<Reach> {
+  const { definition } = await findWorkflow(perform, slug)
+  const definitionSha256 = createHash('sha256').update(definition).digest('hex')
+  return { isOutside: reachesOutside(definition), facts: { definitionSha256 } }
+}
+
+/** Just what was judged, and shown where somebody was asked: another may have been installed under the slug meanwhile. */
+async function launchWorkflow({ slug, inputs = {} }: ToolInput, { perform, facts }: ToolUse): Promise<Used> {
+  const launched = await perform('launchWorkflow', {
+    params: { id: String(slug) },
+    body: { inputs },
+    ...facts,
+  })
   const { runId } = launched as { runId: string }
   return { ...said(launched), launchedRunId: runId }
 }
