@@ -44,6 +44,12 @@ test.each([
   ['(a)\\1', false],
   ['(?=a)b', false],
   ['(?:a{100}){100}', false],
+  ['(?i)^[a-z0-9]+(?:-[a-z0-9]+)*$', true],
+  ['^[\\p{L}\\p{N} ]+$', true],
+  [`(?i)[${'!-\uffff'.repeat(63)}]`, false],
+  ['(?i:[!-\\x{ffff}])'.repeat(15), false],
+  [`(?s-i)(?mi)${'[!-\uffff]'.repeat(48)}`, false],
+  ['\\pL|'.repeat(64), false],
   ['(', false],
 ])('%s can be used: %s', (text, usable) => {
   expect(compilePattern(text) !== undefined).toBe(usable)

@@ -1,7 +1,7 @@
 import { type AddIssue, collectIssues, type IssueReport } from './issues.ts'
 import { isRecord, type JsonRecord, joinPath, jsonBytes, own } from './json.ts'
 import { schemaLimits } from './limits.ts'
-import { compilePattern } from './pattern.ts'
+import { compilePattern, costToCompile } from './pattern.ts'
 
 /*
  * Which JSON Schemas (draft 2020-12) are accepted. They come from tenants, so a schema is checked and later interpreted
@@ -152,16 +152,17 @@ function checkSpecial(
 function checkPattern(source: string, at: string, add: AddIssue, patterns: PatternBudget): undefined {
   if (source.length > schemaLimits.patternLength)
     return add('unsafe-pattern', at, `A pattern has at most ${schemaLimits.patternLength} characters.`)
+  // Also a small pattern, and one that does not compile, takes its time.
+  patterns.instructionsLeft -= costToCompile(source)
   if (patterns.instructionsLeft <= 0)
     return add('schema-too-large', at, 'The patterns of this definition are too many or too large.')
   const pattern = compilePattern(source)
-  // Also a small pattern, and one that does not compile, takes its time.
-  patterns.instructionsLeft -= 20 + (pattern?.programSize ?? 0)
+  patterns.instructionsLeft -= pattern?.programSize ?? 0
   if (!pattern)
     add(
       'unsafe-pattern',
       at,
-      'The pattern cannot be run safely; leave out back references, look-around and large nested counts.',
+      'The pattern cannot be run safely; leave out back references, look-around, large nested counts and many Unicode classes or wide ranges without regard to case.',
     )
 }
 

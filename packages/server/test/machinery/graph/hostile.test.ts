@@ -206,6 +206,15 @@ test('1,000 patterns that were never seen before are refused', () => {
   expect(report?.issues.map(({ code }) => code)).toContain('schema-too-large')
 })
 
+test.each([
+  ['wide ranges without regard to case', (n: number) => `(?i)${'[!-\uffff]'.repeat(14)}${n}`],
+  ['Unicode classes', (n: number) => `${'\\pL'.repeat(29)}${n}`],
+])('a hundred patterns of %s are refused, though their programs are small', (_what, pattern) => {
+  const properties = chained(100, (n) => ({ pattern: pattern(n) }))
+  const { report } = compile(define({ inputSchema: { properties } }))
+  expect(report?.issues.map(({ code }) => code)).toContain('schema-too-large')
+})
+
 test('what a long list of issues leaves out is said', () => {
   const { report } = compile(define(Object.fromEntries(many(5000, (n) => [`k${n}`, 0]))))
   expect(report).toMatchObject({ count: 5000, truncated: true })
