@@ -1,7 +1,8 @@
-import { Worker } from 'node:worker_threads'
 import { ApiError } from '#operations/errors.ts'
 import { FairPlaces } from '#platform/fair-places.ts'
+import { Threads } from '#platform/threads.ts'
 import { type Comparison, type FilePair, leftOut } from './compare.ts'
+import type { Task } from './compare-thread.ts'
 
 const atOnce = 2
 /** Of all files of a request together; whoever asks again gets the same. */
@@ -18,13 +19,10 @@ export type Compare = (
   signal: AbortSignal,
 ) => Promise<Comparison[]>
 
-/**
- * Compares files in threads of their own, so that this event loop goes on: at most two at once, one of a workspace, and
- * workspaces in turn. Threads are started when they are first needed, and used again.
- */
+/** Compares files in threads: at most two at once, one of a workspace, and workspaces in turn. */
 export function openComparer(): Compare {
   const places = new FairPlaces(atOnce, 1)
-  const idle: Worker[] = []
+  const threads = new Threads<Task, Comparison[]>(new URL('./compare-thread.ts', import.meta.url), memoryMib)
 
   return async (workspaceId, readPairs, signal) => {
     const patience = AbortSignal.any([signal, AbortSignal.timeout(longestWaitMs)])
@@ -39,40 +37,10 @@ export function openComparer(): Compare {
     try {
       const pairs = await readPairs()
       if (pairs.length === 0) return []
-      const thread = idle.pop() ?? startThread()
-      const compared = await ask(thread, pairs)
-      if (compared) idle.push(thread)
-      else await thread.terminate()
+      const compared = await threads.ask({ pairs, time }, time.totalMs + graceMs)
       return compared ?? pairs.map(() => leftOut('over-budget'))
     } finally {
       leave()
     }
   }
-}
-
-function startThread(): Worker {
-  return new Worker(new URL('./compare-thread.ts', import.meta.url), {
-    resourceLimits: { maxOldGenerationSizeMb: memoryMib },
-  })
-}
-
-/** What the thread finds; undefined when it died of it or took more time than it was given. */
-function ask(thread: Worker, pairs: readonly FilePair[]): Promise<Comparison[] | undefined> {
-  return new Promise((resolve) => {
-    const settle = (compared?: Comparison[]) => {
-      clearTimeout(timer)
-      thread.removeAllListeners()
-      // At rest it must not keep the process from ending, and what befalls it then is nobody's fault.
-      thread.on('error', () => {})
-      thread.unref()
-      resolve(compared)
-    }
-    const timer = setTimeout(settle, time.totalMs + graceMs)
-    thread.removeAllListeners()
-    thread.once('message', settle)
-    thread.once('error', () => settle())
-    thread.once('exit', () => settle())
-    thread.ref()
-    thread.postMessage({ pairs, time })
-  })
 }

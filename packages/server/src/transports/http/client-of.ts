@@ -1,6 +1,7 @@
 import { isSlug } from '@guildhall/contract'
 import type { FastifyRequest } from 'fastify'
 import type { Client } from '#operations/bind.ts'
+import { networkOf } from '#platform/network.ts'
 
 /** What a request says of whoever sent it. */
 export function clientOf({ headers, ip }: FastifyRequest): Client {
@@ -16,6 +17,11 @@ export function clientOf({ headers, ip }: FastifyRequest): Client {
 /** What it is counted under; undefined where nobody has to say who they are. */
 export function credentialOf({ principal, bearer }: FastifyRequest): string | undefined {
   return principal?.credential ?? (bearer && `${bearer.kind}:${bearer.credentialId}`)
+}
+
+/** Who it counts for in what is shared out: the credential, or the network of whoever shows none. */
+export function callerOf(request: FastifyRequest): string {
+  return credentialOf(request) ?? `network:${networkOf(request.ip)}`
 }
 
 /** What is no slug is taken as none: nobody is refused because of how their client names itself. */

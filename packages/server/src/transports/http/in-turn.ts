@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '#platform/deps.ts'
 import { CallersTurns } from './callers-turns.ts'
-import { credentialOf } from './client-of.ts'
+import { callerOf } from './client-of.ts'
+import { whenOver } from './when-over.ts'
 
 /** What is larger takes a place for each of these. */
 const bytesOfPlace = 8 * 1024
@@ -19,9 +20,8 @@ export function inTurns(app: FastifyInstance, { config, metrics }: Pick<Deps, 'c
   }, tickMs).unref()
   app.addHook('onClose', async () => clearInterval(ticking))
   return (request, reply, done) => {
-    const caller = credentialOf(request) ?? `address:${request.ip}`
-    const leave = turns.enter(caller, placesOf(request, places), done)
-    reply.raw.once('close', leave)
+    const leave = turns.enter(callerOf(request), placesOf(request, places), done)
+    whenOver(reply.raw, leave)
   }
 }
 

@@ -2,20 +2,28 @@ import type { IncomingMessage } from 'node:http'
 import { bundleLimits, weightOf } from '@guildhall/contract'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
 import { ApiError } from '#operations/errors.ts'
-import { JsonMeter, refuseUnwanted } from '#operations/json-values.ts'
+import { JsonMeter } from '#operations/json-values.ts'
+import { readJson } from '#operations/read-json.ts'
+import { callerOf } from './client-of.ts'
 import { sendJson } from './error-handler.ts'
+import { LargeBodies, largeBytes } from './large-bodies.ts'
 import { readMultipart } from './multipart.ts'
+import { signalOf } from './signal-of.ts'
 
-const byteOrderMark = '\ufeff'
+export interface Reading {
+  readonly meter: JsonMeter
+  readonly reply: FastifyReply
+}
 
 /** No form and no plain text: what a foreign page can post without asking is not read. */
 export function readJsonOnly(app: FastifyInstance): void {
-  app.decorateRequest('meter', undefined)
+  app.decorateRequest('reading', undefined)
   app.removeAllContentTypeParsers()
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (!isForm(request)) {
-      request.meter = new JsonMeter(valuesReadOf(request))
-      refuseOutsized(reply, payload, request.meter)
+      const meter = new JsonMeter(valuesReadOf(request))
+      request.reading = { meter, reply }
+      refuseOutsized(reply, payload, meter)
     }
     done(null, payload)
   })
@@ -29,37 +37,32 @@ export function readJsonOnly(app: FastifyInstance): void {
       return fields
     },
   )
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
-    let parsed: unknown
-    try {
-      parsed = parseJson(body as string, request.meter as JsonMeter)
-    } catch (refusal) {
-      return done(refusal as Error, undefined)
-    }
-    done(null, parsed)
-  })
+  const largeBodies = new LargeBodies()
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: string | Buffer) => {
+      const bytes = body as Buffer<ArrayBuffer>
+      const { meter, reply } = request.reading as Reading
+      if (bytes.length <= largeBytes) return readJson(bytes, meter)
+      return largeBodies.read(callerOf(request), bytes, valuesReadOf(request), signalOf(reply))
+    },
+  )
   app.addContentTypeParser('*', refuseUnlessEmpty)
-}
-
-function parseJson(text: string, meter: JsonMeter): unknown {
-  if (text === '') return undefined
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(text.startsWith(byteOrderMark) ? text.slice(1) : text)
-  } catch (cause) {
-    throw new ApiError('INVALID_INPUT', { cause: cause as Error })
-  }
-  refuseUnwanted(text, meter, parsed)
-  return parsed
 }
 
 const isForm = ({ headers }: FastifyRequest) => /^multipart\//i.test(headers['content-type'] ?? '')
 
-/** As it comes, so that no more of it is kept than is read. Refused as what comes too late is. */
+/**
+ * As it comes, so that no more of it is kept than is read. Refused as what comes too late is. What turns out to be large is
+ * looked over by whoever reads it.
+ */
 function refuseOutsized(reply: FastifyReply, payload: RequestPayload, meter: JsonMeter): void {
+  let length = 0
   const look = (chunk: Buffer) => {
+    length += chunk.length
     // What was refused for its size or its sender is thrown away without a look.
-    if (reply.sent) return void payload.off('data', look)
+    if (reply.sent || length > largeBytes) return void payload.off('data', look)
     try {
       meter.take(chunk)
     } catch (refusal) {

@@ -7,7 +7,6 @@ import type { Hold } from '#operations/answer-text.ts'
 import type { UploadedFile } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Grants } from '#operations/grants.ts'
-import type { JsonMeter } from '#operations/json-values.ts'
 import { type AdmittedCall, execute, type Operation, type Operations } from '#operations/operation.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Bearer } from '#operations/signed-url.ts'
@@ -22,12 +21,14 @@ import { hashBody } from './hash-body.ts'
 import type { Holding } from './held-bytes.ts'
 import { inTurns } from './in-turn.ts'
 import { observeRequest } from './observe.ts'
+import { endFloods } from './one-after-the-other.ts'
 import { type Pages, registerPages } from './pages.ts'
 import type { RawRoute } from './raw-route.ts'
 import { registerRawRoutes } from './raw-routes.ts'
-import { hasNoBody, readJsonOnly } from './read-bodies.ts'
+import { hasNoBody, type Reading, readJsonOnly } from './read-bodies.ts'
 import { answerBrokenRequest } from './refuse-by-hand.ts'
 import { sendAnswer } from './send-answer.ts'
+import { signalOf } from './signal-of.ts'
 import { endSlowClients, headersWithin } from './slow-clients.ts'
 import { type SocketDoor, serveSockets } from './socket.ts'
 import { isSocketUpgrade } from './socket-address.ts'
@@ -45,7 +46,7 @@ declare module 'fastify' {
     /** Why nothing may be done for it but to answer a repeat. */
     repeatsOnly: ApiError | undefined
     /** Of a body that is no form. */
-    meter: JsonMeter | undefined
+    reading: Reading | undefined
     upload: readonly UploadedFile[] | undefined
     /** Of its body and answer; undefined where neither is large. */
     held: Holding | undefined
@@ -128,6 +129,7 @@ export function createServer(options: {
   app.decorateRequest('repeatsOnly', undefined)
   app.decorateRequest('upload', undefined)
   app.setErrorHandler((error, request, reply) => writeError(error as Error, request, reply))
+  endFloods(app.server)
   endSlowClients(app, deps.config.clients)
   readJsonOnly(app)
   app.addHook('onRequest', (request, _reply, done) => {
@@ -230,11 +232,4 @@ function toCall(edge: EdgeContext, route: Route, request: FastifyRequest, reply:
     confirm: (believedForMs) => confirm(edge, route, request, believedForMs),
     onIgnored: (names) => void reply.header('x-ignored-fields', names),
   }
-}
-
-/** The answer's end, not the request's: that one is over as soon as its body has been read. */
-function signalOf(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController()
-  reply.raw.once('close', () => controller.abort())
-  return controller.signal
 }

@@ -2,9 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RequestPayload } from 'fastify'
 import { ApiError } from '#operations/errors.ts'
 import type { ClientSettings } from '#platform/client-settings.ts'
+import { networkOf } from '#platform/network.ts'
 import { credentialOf } from './client-of.ts'
 import { HeldBytes } from './held-bytes.ts'
 import { hasNoBody } from './read-bodies.ts'
+import { whenOver } from './when-over.ts'
 
 const bytesPerSecond = 64 * 1024
 /** How often it is looked who is late. */
@@ -37,14 +39,22 @@ export function endSlowClients(app: FastifyInstance, settings: Omit<ClientSettin
   const bodies = new Set<BodyUnderWay>()
   const held = new HeldBytes(settings.held)
   const loop = new LoopWatch()
-  const looking = setInterval(() => endLate(bodies, settings, loop.look()), lookEveryMs).unref()
+  const looking = setInterval(() => {
+    endLate(bodies, settings, loop.look())
+    endUnwanted(unwanted, settings)
+  }, lookEveryMs).unref()
   app.addHook('onClose', async () => clearInterval(looking))
   app.decorateRequest('held', undefined)
   app.decorateReply('hold', function (bytes) {
     if (!hold(held, this.request, this, bytes)) throw tooMuchHeld()
   })
-  app.server.on('request', (_request: IncomingMessage, response: ServerResponse) => {
+  const unwanted = new Map<IncomingMessage, number>()
+  app.server.on('request', (request: IncomingMessage, response: ServerResponse) => {
     response.on('timeout', () => endUnlessTaken(response, settings, loop))
+    response.once('finish', () => {
+      if (!request.complete) unwanted.set(request, performance.now())
+    })
+    request.once('close', () => unwanted.delete(request))
   })
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (!hasNoBody(request)) watchBody(bodies, held, request, reply, payload)
@@ -135,8 +145,8 @@ function hold(held: HeldBytes, request: FastifyRequest, reply: FastifyReply, byt
   // What comes after the answer is not kept, and nothing would tell that it is gone.
   if (reply.raw.writableEnded || reply.raw.destroyed) return true
   if (!request.held) {
-    request.held = held.open({ credential: credentialOf(request), address: request.ip })
-    reply.raw.once('close', request.held.release)
+    request.held = held.open({ credential: credentialOf(request), address: networkOf(request.ip) })
+    whenOver(reply.raw, request.held.release)
   }
   return request.held.add(bytes)
 }
@@ -151,6 +161,15 @@ function endLate(
     body.began += stoodStillMs
     if (now - body.began > bodyMs + (body.bytes / bytesPerSecond) * 1000) refuse(body, tooSlow())
   }
+}
+
+/** What goes on coming after its answer, which nobody reads: most of it never was to be, and refused by its head. */
+function endUnwanted(
+  unwanted: Map<IncomingMessage, number>,
+  { bodyMs }: Pick<ClientSettings, 'bodyMs'>,
+): void {
+  const now = performance.now()
+  for (const [request, answeredAt] of unwanted) if (now - answeredAt > bodyMs) request.socket.destroy()
 }
 
 /** To whoever reads the body it is as if the connection had failed; the answer can still be written to it. */
