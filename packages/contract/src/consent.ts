@@ -78,7 +78,9 @@ export const Action = Type.Object(
         bodySha256: Type.Optional(
           Type.String({
             pattern: '^[0-9a-f]{64}$',
-            description: 'Of the body. Send it as args too, so that the person is shown what they allow',
+            description:
+              'Of the body. Send that as args too, so that the person is shown what they allow. Without it a ' +
+              'grant fits any body to that path, and the person is told so',
           }),
         ),
       }),
@@ -87,6 +89,21 @@ export const Action = Type.Object(
   { title: 'Action' },
 )
 export type Action = Static<typeof Action>
+
+/** What a permission is asked for. Of the body that it is for, the agent may leave the digest to the server. */
+const AskedAction = Type.Object(
+  {
+    ...Action.properties,
+    argsAreBody: Type.Optional(
+      Type.Boolean({
+        description:
+          'args are the body of the request, to be sent as JSON without blanks: without bodySha256 a grant is bound to them',
+      }),
+    ),
+  },
+  { title: 'AskedAction' },
+)
+export type AskedAction = Static<typeof AskedAction>
 
 export const consentRoutes = defineRoutes({
   connectAgent: {
@@ -237,7 +254,7 @@ export const consentRoutes = defineRoutes({
       // Any value: one that is not a mode means the default, as the specification wants it.
       mode: Type.Optional(Type.Any()),
       reason: Type.String({ minLength: 1, maxLength: 280, pattern: '\\S' }),
-      action: Type.Optional(Action),
+      action: Type.Optional(AskedAction),
     }),
     responses: {
       200: Type.Object({ status: Type.Literal('already_granted'), grant_token: Type.Null() }),

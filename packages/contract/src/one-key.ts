@@ -14,9 +14,17 @@ export const KeyGrant = Type.Object(
     requestId: Nullable(
       Type.String({ description: 'What was approved; null for what came with the pairing' }),
     ),
-    bound: Type.Union([Type.Object({ method: Type.String(), path: Type.String() }), Type.Null()], {
-      description: 'The one request that it is good for',
-    }),
+    bound: Type.Union(
+      [
+        Type.Object({
+          method: Type.String(),
+          path: Type.String(),
+          bodySha256: Nullable(Type.String({ description: 'Null where it fits any body' })),
+        }),
+        Type.Null(),
+      ],
+      { description: 'The one request that it is good for' },
+    ),
   },
   { title: 'KeyGrant' },
 )

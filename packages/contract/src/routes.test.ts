@@ -25,6 +25,14 @@ test('every route that answers a list says how it is cut', () => {
   }
 })
 
+test('no key sends a body to read or to delete: the app says of a grant for such a request that it is bound', () => {
+  const withBody = all.filter(
+    ([, { method, audience, body }]) =>
+      (method === 'GET' || method === 'DELETE') && audience !== 'session' && body !== undefined,
+  )
+  expect(withBody.map(([name]) => name)).toEqual([])
+})
+
 test('every description is a sentence or more, and says more than the summary', () => {
   const poor = all.filter(
     ([, { description, summary }]) => !/^[A-Z0-9`].+\.$/s.test(description) || description === summary,

@@ -117,6 +117,7 @@ export const words = {
   saysItWillRun: 'What it says it will run',
   willSend: 'What it may send, if you allow it once',
   notBound: 'These are the words of the agent. What it sends may be something else.',
+  anyBody: 'This request may be sent with any body. What it will hold, nobody has said in a way that binds.',
   saysCost: (amount: string) => `says about ${amount}`,
   raw: 'Show raw',
   readable: 'Show readable',
@@ -148,6 +149,7 @@ export const words = {
   } as Record<GrantMode, string>,
   covers: {
     bound: 'Fits this one request and no other, once.',
+    anyBody: 'Fits one request to this path, with any body, once.',
     one_time: 'Fits the next use, whatever it is, within 5 minutes.',
     session: 'Covers every such use for 1 hour, not only this one.',
     persistent: 'Covers every such use until you take it back.',
@@ -272,6 +274,7 @@ export const words = {
     status === 'working' ? 'Chat, is replying' : status === 'waiting' ? 'Chat, waits' : 'Chat, comes next',
   openGrants: 'Allowed for a while',
   grantOnce: 'Once',
+  withAnyBody: 'with any body',
   grantSession: 'Any number of times',
   endNow: 'End now',
   endGrantOf: (title: string) => `End now: ${title}`,

@@ -4,7 +4,7 @@ import type { Operation } from '../operation.ts'
 import { Resource } from '../resource.ts'
 import type {
   AccountMode,
-  Action,
+  AskedAction,
   DeviceAuth,
   GrantMode,
   Open,
@@ -18,7 +18,7 @@ export interface RequestPermissionBody {
   scope: string
   mode?: unknown
   reason: string
-  action?: Action | undefined
+  action?: AskedAction | undefined
 }
 
 /** What {@link requestPermission} answers. */

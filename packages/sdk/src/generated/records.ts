@@ -19,7 +19,7 @@ export interface Action {
     | {
         method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
         path: string
-        /** Of the body. Send it as args too, so that the person is shown what they allow */
+        /** Of the body. Send that as args too, so that the person is shown what they allow. Without it a grant fits any body to that path, and the person is told so */
         bodySha256?: string | undefined
       }
     | undefined
@@ -304,6 +304,27 @@ export interface AskChoice {
   label: string
   /** deny: whoever chooses it says no; answer: it needs an answer, where there is a schema */
   kind: 'allow' | 'deny' | 'answer'
+}
+
+/** `AskedAction`, as the API has it. */
+export interface AskedAction {
+  summary: string
+  tool?: string | undefined
+  /** At most 65536 bytes as JSON and 64 levels deep */
+  args?: unknown
+  diff?: string | undefined
+  target?: string | undefined
+  estimatedCost?: number | undefined
+  request?:
+    | {
+        method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+        path: string
+        /** Of the body. Send that as args too, so that the person is shown what they allow. Without it a grant fits any body to that path, and the person is told so */
+        bodySha256?: string | undefined
+      }
+    | undefined
+  /** args are the body of the request, to be sent as JSON without blanks: without bodySha256 a grant is bound to them */
+  argsAreBody?: boolean | undefined
 }
 
 /** `Attachment`, as the API has it. */
@@ -762,6 +783,8 @@ export interface KeyGrant {
   bound: {
     method: string
     path: string
+    /** Null where it fits any body */
+    bodySha256: string | null
   } | null
 }
 
@@ -1431,7 +1454,7 @@ export interface ShownAction {
   request?: {
     method: Open<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'>
     path: string
-    /** Of the body. Send it as args too, so that the person is shown what they allow */
+    /** Of the body. Send that as args too, so that the person is shown what they allow. Without it a grant fits any body to that path, and the person is told so */
     bodySha256?: string
   }
   /** args are the very body that a single use is bound to; without it they are the words of the agent */

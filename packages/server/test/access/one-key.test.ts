@@ -97,7 +97,7 @@ describe('GET /keys/:id', () => {
         createdAt: expect.any(String),
         expiresAt: expect.any(String),
         requestId: asked.body.request_id,
-        bound: { method: 'GET', path: '/api/v1/profile' },
+        bound: { method: 'GET', path: '/api/v1/profile', bodySha256: null },
       },
     ])
   })

@@ -239,12 +239,39 @@ describe('permission requests', () => {
     expect(await shownOf({ args: body, request })).toMatchObject({ args: body, argsAreBody: true })
     for (const other of [
       { args: { ...body, bio: 'Bound is something else' }, request },
-      { args: body, request: { ...request, bodySha256: undefined } },
       { args: body },
       { request },
+      // The word of an agent that does not say that they are the body.
+      { args: body, request: { ...request, bodySha256: undefined }, argsAreBody: false },
     ]) {
       expect(await shownOf(other)).not.toHaveProperty('argsAreBody')
     }
+    const asked = await ask('POST', '/agents/ask', (await newKey(['agent:list'])).secret, {
+      question: 'May I?',
+      action: { summary: 'set bio', args: body, request, argsAreBody: true },
+    })
+    const card = await house.call('GET', `/api/v1/approvals/${asked.body.ask_id}`, { token: person.token })
+    expect(card.body.action).not.toHaveProperty('argsAreBody')
+  })
+
+  test('args that are said to be the body are what a one_time grant is bound to', async () => {
+    const { secret } = await newKey(['agent:list'])
+    const args = { bio: 'Exactly this' }
+    const request = { method: 'PATCH', path: '/api/v1/profile' }
+    const asked = await ask('POST', '/agents/request-permission', secret, {
+      scope: 'profile:write',
+      mode: 'one_time',
+      reason: 'r',
+      action: { summary: 'set bio', args, request, argsAreBody: true },
+    })
+    const id = asked.body.request_id
+    const card = await house.call('GET', `/api/v1/approvals/${id}`, { token: person.token })
+    const bodySha256 = createHash('sha256').update(JSON.stringify(args)).digest('hex')
+    expect(card.body.action).toMatchObject({ argsAreBody: true, request: { ...request, bodySha256 } })
+    await decide(`request-permission/${id}/approve`, { device_auth: await prove(id) })
+    expect((await ask('PATCH', '/profile', secret, { bio: 'Something else' })).status).toBe(403)
+    expect((await ask('PATCH', '/profile', secret, args)).status).toBe(200)
+    expect((await ask('PATCH', '/profile', secret, args)).status).toBe(403)
   })
 
   test('a one_time grant that is bound to a request fits that request only', async () => {

@@ -15,6 +15,7 @@ import { Timer, useIsOver } from '../parts/timer.tsx'
 import { Facts, Told } from '../parts/voices.tsx'
 import { scopeWords } from '../scope-words.ts'
 import { words } from '../words.ts'
+import { takesAnyBody } from './action-parts.ts'
 import { Heading } from './heading.tsx'
 import { isSettled, sentenceOf } from './problems.ts'
 import { RevokeOne } from './revoke-sheets.tsx'
@@ -231,6 +232,7 @@ function GrantRow({ grant, isLocked, onEnd }: GrantRowProps) {
               <span className="tag">
                 <Told text={`${grant.bound.method} ${grant.bound.path}`} />
               </span>
+              {takesAnyBody(grant.bound) && ` ${words.withAnyBody}`}
             </>
           )}
         </span>

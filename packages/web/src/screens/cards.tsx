@@ -4,6 +4,7 @@ import { ChoiceBar, Sensitive } from '../parts/controls.tsx'
 import { amountOf } from '../parts/time.ts'
 import { Claim } from '../parts/voices.tsx'
 import { words } from '../words.ts'
+import { coverOf } from './action-parts.ts'
 import { useDeciding } from './deciding.ts'
 import { askOf, pathOf } from './describe.ts'
 import { Dock } from './dock.tsx'
@@ -28,7 +29,7 @@ export function PermissionCard({ request }: CardProps) {
   const deciding = useDeciding(request, { scopes: [scope], modes: { [scope]: mode } }, needsPasskey)
   const unseen = unseenLines(action, shown)
   const label = words.allowing[mode]
-  const covers = mode === 'one_time' && action?.request ? words.covers.bound : words.covers[mode]
+  const covers = words.covers[coverOf(mode, action)]
   return (
     <>
       <div className="decision">

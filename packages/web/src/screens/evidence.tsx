@@ -1,11 +1,12 @@
 import type { Approval, ShownAction } from '@guildhall/sdk'
-import { useState } from 'react'
+import { Fragment, useState } from 'react'
 import { Note } from '../parts/controls.tsx'
-import { diffLines, jsonOf, linesShown, textLines, valueLines } from '../parts/lines.ts'
+import { linesShown } from '../parts/lines.ts'
 import { hasStrange } from '../parts/text.ts'
 import { amountOf, dateOf } from '../parts/time.ts'
 import { Claim, Exact, type Fact, Facts, lineCount, Told } from '../parts/voices.tsx'
 import { words } from '../words.ts'
+import { noteOf, partsOf } from './action-parts.ts'
 
 export interface Shown {
   readonly isRaw: boolean
@@ -20,51 +21,45 @@ export function useShown(): Shown {
   return { isRaw, isWhole, toggleRaw: () => setRaw(!isRaw), showAll: () => setWhole(true) }
 }
 
-function blocksOf({ args, diff }: ShownAction, isRaw: boolean) {
-  return [
-    ...(args === undefined
-      ? []
-      : [{ testId: 'action-args', lines: isRaw ? textLines(jsonOf(args)) : valueLines(args) }]),
-    ...(diff === undefined
-      ? []
-      : [{ testId: 'action-diff', lines: isRaw ? textLines(diff) : diffLines(diff) }]),
-  ]
-}
-
 /** How much of what the agent wrote is folded away. Whoever says yes is told. */
 export function unseenLines(action: ShownAction | null, { isRaw, isWhole }: Shown): number {
   if (!action || isWhole) return 0
-  return Math.max(0, lineCount(blocksOf(action, isRaw)) - linesShown)
+  return partsOf(action, isRaw).reduce(
+    (sum, { blocks }) => sum + Math.max(0, lineCount(blocks) - linesShown),
+    0,
+  )
 }
 
-/** What the agent says it will do: its word, and only its word. */
+/** What is bound, and what is the agent's word and only its word: each under its own heading. */
 export function ActionEvidence({ action, shown }: { action: ShownAction; shown: Shown }) {
-  const blocks = blocksOf(action, shown.isRaw)
-  const isMarked = blocks.some(({ lines }) => lines.some(({ text }) => hasStrange(text)))
+  const parts = partsOf(action, shown.isRaw)
+  const lines = parts.flatMap(({ blocks }) => blocks).flatMap((block) => block.lines)
+  const isMarked = lines.some(({ name, text }) => hasStrange(text) || hasStrange(name ?? ''))
+  const note = noteOf(action)
   return (
     <section className="section">
       <Claim text={action.summary} caption={words.summarySaid} testId="claim-summary" />
-      {(blocks.length > 0 || action.tool) && (
-        <>
+      {parts.map(({ title, tool, cost, blocks }, index) => (
+        <Fragment key={title}>
           <div className="section section-title">
-            <h2>{action.argsAreBody ? words.willSend : words.saysItWillRun}</h2>
-            <button type="button" className="text-link" onClick={shown.toggleRaw}>
-              {shown.isRaw ? words.readable : words.raw}
-            </button>
+            <h2>{words[title]}</h2>
+            {index === 0 && (
+              <button type="button" className="text-link" onClick={shown.toggleRaw}>
+                {shown.isRaw ? words.readable : words.raw}
+              </button>
+            )}
           </div>
           <Exact
-            title={action.tool}
-            said={
-              action.estimatedCost === undefined ? undefined : words.saysCost(amountOf(action.estimatedCost))
-            }
+            title={tool}
+            said={cost === undefined ? undefined : words.saysCost(amountOf(cost))}
             blocks={blocks}
             isWhole={shown.isWhole}
             onShowAll={shown.showAll}
           />
-          {isMarked && <Note look="warn">{words.strange}</Note>}
-          {action.request && blocks.length > 0 && !action.argsAreBody && <Note>{words.notBound}</Note>}
-        </>
-      )}
+        </Fragment>
+      ))}
+      {isMarked && <Note look="warn">{words.strange}</Note>}
+      {note && <Note {...(note === 'anyBody' && { look: 'warn' })}>{words[note]}</Note>}
     </section>
   )
 }

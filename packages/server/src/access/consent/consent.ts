@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Action, fullAccess, type GrantMode, missingScopes } from '@guildhall/contract'
+import { type Action, type AskedAction, fullAccess, type GrantMode, missingScopes } from '@guildhall/contract'
 import { type Asked, ask, refuseLarge } from '#access/approvals/approvals.ts'
 import { lockKeyScopes, requireKnownScopes } from '#access/keys/keys.ts'
 import { ApiError } from '#operations/errors.ts'
@@ -36,7 +36,7 @@ export interface PermissionRequest {
   scope: string
   mode: GrantMode
   reason: string
-  action: Action | undefined
+  action: AskedAction | undefined
 }
 
 /** Asks for one more scope. A one_time grant that waits to be used does not count as held: it may be meant for else. */
@@ -58,16 +58,21 @@ export async function requestPermission(
   ]
   if (missingScopes(held, [request.scope]).length === 0) return { outcome: 'held', scopes: own.scopes }
   const { scope, mode, reason } = request
-  const action = request.action ? compared(request.action) : null
+  const action = request.action ? bound(request.action) : null
   return ask(tx, key, { kind: 'permission', scopes: [scope], mode, reason, action })
 }
 
-/** Whether what the person is shown is what a single use will be bound to: of a hash alone nobody can tell. */
-function compared(action: Action): Action & { argsAreBody?: true } {
+/**
+ * Bound to what the person is shown, where the agent says that it is the body and gives no digest of another one. Whether
+ * it is, is compared all the same: of a digest alone nobody can tell, and no agent says so of what differs.
+ */
+function bound({ argsAreBody, ...action }: AskedAction): Action & { argsAreBody?: true } {
   const { args, request } = action
-  if (args === undefined || request?.bodySha256 === undefined) return action
+  if (args === undefined || !request) return action
   const shown = createHash('sha256').update(JSON.stringify(args)).digest('hex')
-  return shown === request.bodySha256 ? { ...action, argsAreBody: true } : action
+  const bodySha256 = request.bodySha256 ?? (argsAreBody ? shown : undefined)
+  if (bodySha256 !== shown) return action
+  return { ...action, request: { ...request, bodySha256 }, argsAreBody: true }
 }
 
 /**

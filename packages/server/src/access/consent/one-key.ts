@@ -52,7 +52,11 @@ async function readDetail(
       bound:
         grant.bound_method === null || grant.bound_path === null
           ? null
-          : { method: grant.bound_method, path: grant.bound_path },
+          : {
+              method: grant.bound_method,
+              path: grant.bound_path,
+              bodySha256: grant.bound_body_sha256,
+            },
     })),
     ...work,
     pending,

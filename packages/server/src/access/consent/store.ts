@@ -30,7 +30,8 @@ export async function insertGrant(tx: Tx, grant: NewGrant, lifetimeSeconds: numb
 export async function listLiveGrants(db: Db, keyId: number) {
   return db
     .selectFrom('grants')
-    .select(['id', 'scope', 'mode', 'created_at', 'expires_at', 'request_id', 'bound_method', 'bound_path'])
+    .select(['id', 'scope', 'mode', 'created_at', 'expires_at', 'request_id'])
+    .select(['bound_method', 'bound_path', 'bound_body_sha256'])
     .where('key_id', '=', keyId)
     .where('consumed_at', 'is', null)
     .where('expires_at', '>', now)
