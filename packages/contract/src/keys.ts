@@ -105,7 +105,8 @@ export const keyRoutes = defineRoutes({
     method: 'PATCH',
     path: '/api/v1/keys/:id',
     summary: 'Change a key: label, expiry, spend limit; never its scopes',
-    description: 'What is left out stays. Scopes change by consent or by removing them, never here.',
+    description:
+      'What is left out stays. Scopes change by consent or by removing them, never here. A later end needs what making such a key would: 403 with device_auth_required until a passkey has signed it.',
     resource: 'keys',
     verb: 'update',
     tag: 'keys',
@@ -117,6 +118,7 @@ export const keyRoutes = defineRoutes({
       label: Type.Optional(Label),
       expiresAt: Type.Optional(Nullable(Timestamp)),
       spendLimit: Type.Optional(SpendLimit),
+      device_auth: Type.Optional(DeviceAuth),
     }),
     responses: { 200: Key },
     errors: ['INVALID_INPUT', 'NOT_FOUND'],

@@ -41,12 +41,13 @@ export interface UpdateKeyBody {
   expiresAt?: string | null | undefined
   /** In Ds; null for none */
   spendLimit?: number | null | undefined
+  device_auth?: DeviceAuth | undefined
 }
 
 /**
  * Change a key: label, expiry, spend limit; never its scopes.
  *
- * What is left out stays. Scopes change by consent or by removing them, never here.
+ * What is left out stays. Scopes change by consent or by removing them, never here. A later end needs what making such a key would: 403 with device_auth_required until a passkey has signed it.
  */
 export const updateKey: Operation<{ params: { id: string }; body: UpdateKeyBody }, Key> = {
   name: 'updateKey',
@@ -250,7 +251,7 @@ export class Keys extends Resource {
   /**
    * Change a key: label, expiry, spend limit; never its scopes.
    *
-   * What is left out stays. Scopes change by consent or by removing them, never here.
+   * What is left out stays. Scopes change by consent or by removing them, never here. A later end needs what making such a key would: 403 with device_auth_required until a passkey has signed it.
    */
   update(id: string, body: UpdateKeyBody, options?: CallOptions): Promise<Key> {
     return this.client.call(

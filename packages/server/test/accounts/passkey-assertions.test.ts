@@ -151,6 +151,29 @@ describe('a person with a passkey', () => {
     expect((await createKey(person, { access: 'declared' })).status).toBe(201)
   })
 
+  test('needs it for more time of such a key, also when its time is over, and for nothing else about it', async () => {
+    const { person, authenticator } = await newPersonWithPasskey(house)
+    const soon = new Date(Date.now() + 3_600_000).toISOString()
+    const later = new Date(Date.now() + 7_200_000).toISOString()
+    const past = new Date(Date.now() - 60_000).toISOString()
+    const change = (id: number, body: object) =>
+      house.call('PATCH', `/api/v1/keys/${id}`, { token: person.token, body })
+    const sensitive = { access: 'declared', scopes: ['tool:execute'] }
+    for (const input of [fullKey, { purpose: 'create-key', ...sensitive }]) {
+      const proof = () => assertFor(house, person, authenticator, input)
+      const { purpose: _, ...wanted } = input
+      const { id } = (await createKey(person, { ...wanted, device_auth: await proof() })).body
+      for (const body of [{ expiresAt: later }, { expiresAt: soon, label: 'Mine' }, { expiresAt: past }])
+        expect((await change(id, body)).status).toBe(200)
+      for (const expiresAt of [soon, null]) expectDeviceAuthRequired(await change(id, { expiresAt }))
+      expectDeviceAuthRequired(await change(id, { expiresAt: later, device_auth: { id: 'x', response: {} } }))
+      expect((await change(id, { label: 'Still mine', spendLimit: 5 })).status).toBe(200)
+      expect((await change(id, { expiresAt: later, device_auth: await proof() })).body.expiresAt).toBe(later)
+    }
+    const { id } = (await createKey(person, { scopes: ['profile:read'], expiresAt: past })).body
+    expect((await change(id, { expiresAt: null })).status).toBe(200)
+  })
+
   test('confirms a pairing of full access with it, in whatever spelling the code is typed', async () => {
     const { person, authenticator } = await newPersonWithPasskey(house)
     const [{ userCode, deviceCode }, another] = [await house.newCode(), await house.newCode()]

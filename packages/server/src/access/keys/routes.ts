@@ -7,6 +7,7 @@ import {
   keyRoutes,
   toDs,
 } from '@guildhall/contract'
+import { lockUser } from '#accounts/users/users.ts'
 import { bindRoutes } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Feature } from '#operations/feature.ts'
@@ -95,6 +96,15 @@ export function keyFeature(
       }
       const row = await deps.database.transaction(async (tx) => {
         const changed = Object.keys(changes).length > 0
+        if (changes.expires_at !== undefined) {
+          // Of two changes of an end each is compared with what the other one left.
+          await lockUser(tx, principal.userId)
+          const before = await store.findKey(tx, principal.userId, keyId)
+          if (!before) throw new ApiError('NOT_FOUND')
+          // More time is as good as a new key, and an end that has passed is as good as none.
+          if (isLater(changes.expires_at, before.expires_at))
+            await requireProof(tx, principal.userId, keyInputFor(before.scopes), body.device_auth)
+        }
         if (changed && !(await store.updateKey(tx, principal.userId, keyId, changes)))
           throw new ApiError('NOT_FOUND')
         const found = await store.findKey(tx, principal.userId, keyId)
@@ -153,6 +163,10 @@ function timeOrNull(value: string | null | undefined): string | null {
   const moment = readMoment(value)
   if (moment === undefined) throw new ApiError('INVALID_INPUT', { message: 'expiresAt: not a time' })
   return moment
+}
+
+function isLater(end: string | null, before: string | null): boolean {
+  return before !== null && (end === null || Date.parse(end) > Date.parse(before))
 }
 
 function milliDs(value: number | null | undefined): number | null {
