@@ -12,7 +12,7 @@ export const inNoSession = 0
 export interface Principal extends Actor {
   readonly kind: 'key' | 'session' | 'oauth'
   readonly credentialId: number
-  /** What windows and idempotency keys are counted against: `key:12`, `session:7`. */
+  /** What windows are counted against: `key:12`, `session:7`. */
   readonly credential: string
   readonly mode: Mode
   readonly scopes: readonly string[]

@@ -66,6 +66,31 @@ test.each<[string, number, number]>([
   }
 })
 
+test('of two grants of one app each has its own repeats, whichever token of it asks', async () => {
+  const { house } = strict
+  const headers = { 'idempotency-key': 'same-in-both' }
+  const [wide, narrow] = [
+    await newTokens(house, strictApp, { query: { scope: 'read write' } }),
+    await newTokens(house, strictApp, { query: { scope: 'write' } }),
+  ]
+  const make = (token: string, slug: string) =>
+    house.call('POST', '/api/v1/agents', {
+      headers: { ...bearer(token).headers, ...headers },
+      body: { slug },
+    })
+  const made = await make(wide.access_token, 'of-the-wide')
+  expect(made.status, made.text).toBe(201)
+  const asked = await make(narrow.access_token, 'of-the-wide')
+  expect(asked.body.error, asked.text).toMatchObject({ code: 'CONFLICT' })
+  expect((await make(narrow.access_token, 'of-the-narrow')).status).toBe(201)
+  const { id: client_id, secret: client_secret } = strictApp
+  const { refresh_token } = wide
+  const renewed = await house.call('POST', '/oauth/token', {
+    body: { grant_type: 'refresh_token', refresh_token, client_id, client_secret },
+  })
+  expect((await make(renewed.body.access_token, 'of-the-wide')).text).toBe(made.text)
+})
+
 test('strict: every app must use PKCE, and the page says what is enforced', async () => {
   const path = authorizeUrl(strictApp).slice(publicUrl.length)
   const answer = await strict.house.call('GET', path)

@@ -132,12 +132,14 @@ function mayBeRepeat(route: Route, error: unknown): boolean {
 }
 
 /**
- * A record belongs to the credential that made it: else a narrow key could take the keys that its owner is going to use. The
- * sessions of a person are one, since a person signs in again and goes on.
+ * A record belongs to the credential that made it: else a narrow key could take the keys that its owner is going to use, and
+ * be told what another was answered. Of an app each grant is one, whichever token of it asks. The sessions of a person are
+ * one, since a person signs in again and goes on.
  */
 function callerOf({ principal }: { readonly principal: unknown }): string {
-  const { kind, userId, credential, workspaceId } = principal as Principal
-  return `${kind === 'session' ? userId : credential}:${workspaceId}`
+  const { kind, userId, credential, oauthGrantId, workspaceId } = principal as Principal
+  const own = { session: userId, key: credential, oauth: `oauth:${oauthGrantId}` }[kind]
+  return `${own}:${workspaceId}`
 }
 
 /**
