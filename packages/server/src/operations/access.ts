@@ -77,6 +77,11 @@ export class Access {
     return this.#once.size > 0
   }
 
+  /** Whether something is answered for which nothing was spent so far: no effect wanted it. */
+  get owes(): boolean {
+    return this.#once.size > 0 && this.#spent.length === 0
+  }
+
   /**
    * For the transaction of the effect, which must not commit when this refuses. Called after the row that the effect is
    * about is locked and before any account: locks are taken in one order.

@@ -104,7 +104,8 @@ const answeredFor = () => undefined
 
 /**
  * Validates and runs the handler. What changes something has spent its grants by then, in its own transaction; what only
- * reads spends them now that there is an answer, so that a refusal costs nothing, and of parallel reads one is answered.
+ * reads, or finds nothing to change and shows what is there, spends them now that there is an answer, so that a refusal
+ * costs nothing, and of parallel reads one is answered.
  * Who waited long for what they read is asked again whether they still may.
  */
 export async function execute(operation: Operation, asked: AdmittedCall): Promise<Answer> {
@@ -139,17 +140,15 @@ export async function execute(operation: Operation, asked: AdmittedCall): Promis
   if (asked.repeatsOnly && !earlier) throw asked.repeatsOnly
   if (earlier && route.stream && call.repeatable) await access?.settleEarlier(call.repeatable.key)
   const answer = operation.write(await (earlier ? again(call, earlier.answer) : operation.change(call)))
-  if (route.method === 'GET') {
-    try {
-      // A stream asks about its credential itself, as it opens and as long as it lasts.
-      const confirmed = answer.kind === 'events' ? undefined : call.confirm()
-      if (confirmed) await confirmed
-      if (access?.mustSpend) await deps.database.transaction((tx) => access.spend(tx))
-    } catch (error) {
-      if (answer.kind === 'file') answer.file.stream.destroy()
-      if (answer.kind === 'events') answer.events.abandon()
-      throw error
-    }
+  try {
+    // A stream asks about its credential itself, as it opens and as long as it lasts.
+    const confirmed = route.method === 'GET' && answer.kind !== 'events' ? call.confirm() : undefined
+    if (confirmed) await confirmed
+    if (!earlier && access?.owes) await deps.database.transaction((tx) => access.spend(tx))
+  } catch (error) {
+    if (answer.kind === 'file') answer.file.stream.destroy()
+    if (answer.kind === 'events') answer.events.abandon()
+    throw error
   }
   return answer
 }

@@ -358,6 +358,33 @@ test('of 50 uses at once one has an effect, and a refused one leaves the grant t
   expect(await spentOf(key.id)).toBe(1)
 })
 
+/** What these say when they are sent once more changes nothing, and they answer with what is there. */
+const idle: Record<string, { path: () => Promise<string>; body?: unknown }> = {
+  updateAgent: { path: async () => `/agents/${await newAgent()}`, body: {} },
+  restoreAgentVersion: { path: async () => `/agents/${await newAgent()}/versions/1/restore` },
+  updateProfile: { path: async () => '/profile', body: {} },
+  restoreSkillVersion: {
+    path: async () => {
+      await installSkill('errand')
+      const [newest] = await asPerson('GET', '/skills/errand/versions')
+      return `/skills/errand/versions/${newest.versionNumber}/restore`
+    },
+  },
+  cancelWorkflowRun: { path: async () => `/workflows/runs/${await endedRun()}/cancel` },
+}
+
+test.each(Object.entries(idle))('%s that finds nothing to do shows nothing for free', async (name, use) => {
+  const route = (routes as Record<string, Route>)[name] as Route
+  const key = await house.newKey(person, { scopes: ['trace:write'] })
+  await newGrant(key.id, route)
+  const path = `/api/v1${await use.path()}`
+  const send = () => house.call(route.method, path, { key: key.secret, body: use.body })
+  const answers = await Promise.all([send(), send(), send()])
+  const shown = answers.filter(({ status }) => status < 300)
+  expect(shown.length, answers.map(({ text }) => text).join()).toBe(await spentOf(key.id))
+  expect(shown.length).toBeLessThan(2)
+})
+
 test('an execution is prepared without a scope, and nothing is spent on it', async () => {
   const key = await house.newKey(person, { scopes: ['trace:write'] })
   await newGrant(key.id, routes.runSkill)

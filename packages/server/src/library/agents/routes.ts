@@ -68,8 +68,9 @@ export function agentFeature(deps: Deps): Feature {
         const before = await requireAgent(tx, workspaceId, params.agentId)
         const change = changesOf(before, body)
         if (change.is_primary === false) throw primaryStays()
-        if (Object.keys(change).length === 0) return before
+        // Also for no change: the answer shows the agent.
         await access.spend(tx)
+        if (Object.keys(change).length === 0) return before
         const after = await changeAgent(tx, before, change, { by: principal.userId })
         if (!after) throw new ApiError('NOT_FOUND')
         await recordActivity(tx, principal, {
@@ -103,8 +104,9 @@ export function agentFeature(deps: Deps): Feature {
         if (!version || version.ends_at !== null) throw new ApiError('NOT_FOUND')
         requireKnownModel(deps.config, version.content.model)
         const change = differences(before, version.content)
-        if (Object.keys(change).length === 0) return before
+        // Also for no change: the answer shows the agent.
         await access.spend(tx)
+        if (Object.keys(change).length === 0) return before
         const note = `Restored from version ${version.version_number}`
         const after = await changeAgent(tx, before, change, { by: userId, note })
         if (!after) throw new ApiError('NOT_FOUND')

@@ -103,6 +103,7 @@ export async function changeOnce<R extends Route>(
   change: (keep: Keep<AnswerOf<R>>) => Promise<AnswerOf<R>>,
 ): Promise<AnswerOf<R>> {
   const { repeatable, route, deps } = call
+  const access = call.access as Access
   if (!repeatable) return change(async () => {})
   const claim = { caller: callerOf(call), ...repeatable }
   const keep: Keep<AnswerOf<R>> = async (tx, answer, resourceId) => {
@@ -114,7 +115,10 @@ export async function changeOnce<R extends Route>(
   } catch (error) {
     if (!mayBeRepeat(route, error)) throw error
     const earlier = recall(route, claim, await store.findAnswer(deps.database.db, claim.caller, claim.key))
-    if (earlier) return earlier.answer
+    if (earlier) {
+      access.settle()
+      return earlier.answer
+    }
     // What was recorded a moment ago came to nothing since then.
     if (error instanceof Repeated) return changeOnce(call, change)
     throw error
