@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
-import { routes } from '@guildhall/contract'
+import { routes, unusual } from '@guildhall/contract'
 import { openApiDocument } from '@guildhall/contract/openapi'
 import { type Described, type Document, describe } from './sdk/operations.ts'
 import { classOf, fileOf, printResource } from './sdk/resources.ts'
@@ -35,6 +35,7 @@ async function printAll(): Promise<ReadonlyMap<string, string>> {
     ])
   }
   printed.push(['table.ts', printTable([...resources.keys()])])
+  printed.push(['text.ts', printText()])
   return new Map(
     await Promise.all(printed.map(async ([name, content]) => [name, await format(content)] as const)),
   )
@@ -72,6 +73,16 @@ function printTable(resources: readonly string[]): string {
   return [
     heading,
     ...resources.toSorted().map((resource) => `export * from './${fileOf(resource)}.ts'`),
+    '',
+  ].join('\n')
+}
+
+/** What is marked in somebody else's text, for whoever shows one. */
+function printText(): string {
+  return [
+    heading,
+    doc(['A character that is not seen, or turns around what is seen beside it.']) +
+      `export const unusual: RegExp = ${unusual}`,
     '',
   ].join('\n')
 }

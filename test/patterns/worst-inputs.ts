@@ -341,7 +341,7 @@ export const worstInputs: readonly (readonly [pattern: RegExp, ...attacks: Attac
   [/^[A-Za-z0-9_-]{22}(==)?$/u, ['', 'a', ''], ['', '=', '']],
   [/^([01]\d|2[0-3]):[0-5]\d$/u, ['', '2', ''], ['', '23:5', '']],
   [
-    /(?![\t\n])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{DI}\p{Bidi_C}\ufff9-\ufffb]/u,
+    /(?![\t\n])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{DI}\u2800\u{1d159}\u{16fe4}]/u,
     ['', '\n', ''],
     ['', 'a', ''],
     ['', '\t\n', '\u202e'],

@@ -38,6 +38,7 @@ export * from './sessions.ts'
 export { type Clamped, DeviceAuth, namePattern, Success, succeeded, WorkspaceRef } from './shapes.ts'
 export * from './skills.ts'
 export * from './slug.ts'
+export * from './text.ts'
 export {
   ChatRun,
   chatHeartbeatMs,

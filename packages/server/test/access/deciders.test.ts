@@ -142,6 +142,8 @@ describe('a card', () => {
     ['is not seen', { summary: 'a', args: { deep: [{ 'na\u200bme': 1 }] } }],
     ['is a control', { summary: 'a', args: ['\u001b[2K'] }],
     ['is a tag', { summary: 'a', diff: 'x\u{e0041}' }],
+    ['is a format of music', { summary: 'a\u{1d173}b' }],
+    ['is blank', { summary: 'a', args: ['\u2800'] }],
     ['is half a character', { summary: 'a', target: '\ud800' }],
   ])('says that something in it %s', async (_what, action) => {
     const person = await house.newPerson()

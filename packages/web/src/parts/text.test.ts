@@ -8,6 +8,10 @@ test.each([
   ['\u2066isolated\u2069', '[U+2066]isolated[U+2069]'],
   ['tag\u{E0041}', 'tag[U+E0041]'],
   ['half \ud800', 'half [U+D800]'],
+  ['a\u{1D173}b\u{1BCA0}', 'a[U+1D173]b[U+1BCA0]'],
+  ['\u2800\u3164', '[U+2800][U+3164]'],
+  ['a\u{E0100}\u206A', 'a[U+E0100][U+206A]'],
+  ['one\r\ntwo', 'one[U+000D]\ntwo'],
 ])('what cannot be seen is named: %j', (text, shown) => {
   expect(plainLine(text)).toBe(shown)
   expect(hasStrange(text)).toBe(true)

@@ -1,3 +1,5 @@
+import { unusual } from '@guildhall/sdk/text'
+
 /** A piece of somebody else's text: as it is, or a mark for what cannot be seen or turns the rest around. */
 export type Piece = { readonly text: string } | { readonly strange: string }
 
@@ -23,9 +25,9 @@ export function piecesOf(text: string): Piece[] {
       continue
     }
     if (dropped) flush()
-    const code = character.codePointAt(0) ?? 0
-    if (isStrange(code)) {
+    if (unusual.test(character)) {
       flush()
+      const code = character.codePointAt(0) ?? 0
       pieces.push({ strange: `U+${code.toString(16).toUpperCase().padStart(4, '0')}` })
     } else plain += character
   }
@@ -40,32 +42,6 @@ export function plainLine(text: string): string {
   return piecesOf(text)
     .map((piece) => ('text' in piece ? piece.text : `[${piece.strange}]`))
     .join('')
-}
-
-const strangeRanges: readonly (readonly [number, number])[] = [
-  [0x00, 0x08],
-  [0x0b, 0x1f],
-  [0x7f, 0x9f],
-  [0xad, 0xad],
-  [0x34f, 0x34f],
-  [0x61c, 0x61c],
-  [0x115f, 0x1160],
-  [0x17b4, 0x17b5],
-  [0x180b, 0x180f],
-  [0x200b, 0x200f],
-  [0x2028, 0x202e],
-  [0x2060, 0x206f],
-  [0x3164, 0x3164],
-  [0xfe00, 0xfe0f],
-  [0xfeff, 0xfeff],
-  [0xffa0, 0xffa0],
-  [0xfff0, 0xfffb],
-  [0xd800, 0xdfff],
-  [0xe0000, 0xe0fff],
-]
-
-function isStrange(code: number): boolean {
-  return strangeRanges.some(([first, last]) => code >= first && code <= last)
 }
 
 const isMark = (character: string) => /^\p{M}$/u.test(character)

@@ -1,7 +1,5 @@
+import { unusual } from '@guildhall/contract'
 import { jsonBytes } from '#machinery/graph/graph.ts'
-
-/** What is not seen, or turns around what is seen beside it; line breaks and tabs are neither. */
-const unusual = /(?![\t\n])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{DI}\p{Bidi_C}\ufff9-\ufffb]/u
 
 /** An action in a list: how much there is of what is long, and whether to look at it twice, instead of all of it. */
 export function toCard(action: unknown) {
