@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest'
-import { type Key, must, newKey, newPerson, type Person } from './support/actors.ts'
+import {
+  addMember,
+  inWorkspace,
+  type Key,
+  must,
+  newKey,
+  newPerson,
+  newWorkspace,
+  type Person,
+} from './support/actors.ts'
 import { errand, installSkill, lasting, list, mustRun, quick, seen, statusOf } from './support/executions.ts'
 import {
   ask,
@@ -39,6 +48,26 @@ test('a run that sleeps wakes to nothing when its key was revoked', async () => 
   await reached(person, runId, 'nap')
   must(await revoke(person, key), 200)
   const { run, steps } = await settled(person, runId)
+  expect([run.status, run.snapshot.error?.code]).toEqual(['failed', 'ACCESS_ENDED'])
+  expect(steps).not.toHaveProperty('echo')
+})
+
+test('a run that slept through the removal of its member wakes to nothing, also when they are back', async () => {
+  verifies('runs:access:ended')
+  const [owner, member] = await Promise.all([newPerson(), newPerson()])
+  const { id: workspaceId } = await newWorkspace(owner)
+  const join = async () => {
+    await addMember(owner, workspaceId, member)
+    must(await member.put('/workspaces/current', { workspaceId }), 200)
+  }
+  await join()
+  await mustInstall(member, flow([{ type: 'sleep', id: 'nap', duration: 4000 }, echo]))
+  const runId = await mustLaunch(member)
+  await reached(member, runId, 'nap')
+  const removed = `/workspaces/current/members/${member.userId}`
+  must(await owner.delete(removed, inWorkspace(workspaceId)), 200)
+  await join()
+  const { run, steps } = await settled(member, runId)
   expect([run.status, run.snapshot.error?.code]).toEqual(['failed', 'ACCESS_ENDED'])
   expect(steps).not.toHaveProperty('echo')
 })

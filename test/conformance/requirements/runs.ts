@@ -314,7 +314,7 @@ export const runs = [
     id: 'runs:access:ended',
     area: 'runs',
     line: 288,
-    rule: 'A run whose key was revoked or whose launcher left the workspace ends failed with snapshot.error.code ACCESS_ENDED when it would go on, and starts nothing.',
+    rule: 'A run whose key was revoked or whose launcher left the workspace, and be they back, ends failed with snapshot.error.code ACCESS_ENDED when it would go on, and starts nothing.',
     kind: 'security',
     decided: true,
   },

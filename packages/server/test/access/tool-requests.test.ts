@@ -12,6 +12,7 @@ import type { Person } from '../../../../test/support/caller.ts'
 import { createDatabase, type House, newTeamWith, openHouse, shiftClock } from '../support/house.ts'
 import { innerCaller } from '../support/inner-caller.ts'
 import { expectDeviceAuthRequired, givePasskey } from '../support/passkeys.ts'
+import { rejoin } from '../support/rejoin.ts'
 
 let databaseUrl: string
 let house: House
@@ -176,6 +177,18 @@ describe('a run asks about a call', () => {
 })
 
 describe('for an hour', () => {
+  test('ends with the membership, and is not there for who comes back', async () => {
+    const person = await house.newPerson()
+    const { id } = await ask(callOf(person))
+    expect((await decide(person.token, id, 'approve', { choice: 'hour' })).status).toBe(200)
+    expect(await isGranted(callOf(person))).toBe(true)
+    await rejoin(house.deps.database.db, person)
+    expect(await isGranted(callOf(person))).toBe(false)
+    const anew = await ask(callOf(person, { toolUseId: 'call_2' }))
+    expect((await decide(person.token, anew.id, 'approve', { choice: 'hour' })).status).toBe(200)
+    expect(await isGranted(callOf(person))).toBe(true)
+  })
+
   test('holds for this tool, thread, workspace, person and key, and ends', async () => {
     const person = await house.newPerson()
     const other = await house.newPerson()

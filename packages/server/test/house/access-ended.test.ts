@@ -44,6 +44,8 @@ interface Case {
   staysOpen?: true
   /** Who signs out does not stop what they began. */
   goesOn?: true
+  /** May begin anew, and goes on with nothing. */
+  comesBack?: true
 }
 
 const must = async (answer: Promise<{ status: number; text: string }>) => {
@@ -57,6 +59,11 @@ const remove = ({ holder }: Scene) =>
       headers: { 'x-workspace-id': team },
     }),
   )
+const join = ({ holder }: Scene) =>
+  set.query("insert into workspace_members (workspace_id, user_id, role) values ($1, $2, 'member')", [
+    team,
+    holder.userId,
+  ])
 const keyWith =
   (fields: object) =>
   async ({ holder }: Scene) => {
@@ -103,6 +110,14 @@ const cases: Record<string, Case> = {
     staysOpen: true,
   },
   'the member is removed, who had a session': { through: session, end: remove },
+  'the member is removed and comes back': {
+    through: session,
+    end: async (scene) => {
+      await remove(scene)
+      await join(scene)
+    },
+    comesBack: true,
+  },
   'the member is removed, who had a key': { through: keyWith({}), end: remove },
   'the member is removed, who had let an app in': { through: oauth, end: remove },
   'the grant of the app is revoked': {
@@ -156,7 +171,7 @@ async function openStream(path: string, headers: Headers): Promise<OpenStream> {
   return state
 }
 
-describe.each(Object.entries(cases))('%s', (_name, { through, end, staysOpen, goesOn }) => {
+describe.each(Object.entries(cases))('%s', (_name, { through, end, staysOpen, goesOn, comesBack }) => {
   let holder: Holder
   let credential: Credential
   let runIds: Record<string, string>
@@ -260,7 +275,7 @@ describe.each(Object.entries(cases))('%s', (_name, { through, end, staysOpen, go
     })
     expect([401, 403], answer.text).toContain(answer.status)
     const launched = await holder.call(credential.headers, 'POST', '/workflows/flow/launch', {})
-    expect([401, 403], launched.text).toContain(launched.status)
+    expect(comesBack ? [201] : [401, 403], launched.text).toContain(launched.status)
   })
 
   test('nothing is set aside or charged', async () => {

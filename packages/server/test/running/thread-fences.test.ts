@@ -5,6 +5,7 @@ import type { Person } from '../../../../test/support/caller.ts'
 import { until } from '../../../../test/support/processes.ts'
 import { expectWithin } from '../../../../test/support/proof.ts'
 import { reconcileOnce } from '../support/reconcile.ts'
+import { rejoin } from '../support/rejoin.ts'
 import { type ChatHouse, openChatHouse, scripted } from '../support/threads.ts'
 
 /** Who may write as a run, whatever happened to whoever had it before. */
@@ -158,4 +159,14 @@ test('what was not handed over is, what nobody took ends, what is silent is offe
   await reconcile()
   expect(await run()).toMatchObject({ status: 'failed', error_code: 'NO_WORKER' })
   expect(ingress.asked.length).toBeGreaterThan(0)
+})
+
+test('what somebody wrote before they were put out of the workspace is not gone on with when they are back', async () => {
+  await begin({ say: 'One.' })
+  await rejoin(db(), person)
+  await house.newRunner().carry(call.threadRowId, call, never())
+  expect(await run()).toMatchObject({ status: 'failed', error_code: 'ACCESS_ENDED', cost_milli_ds: 0 })
+  await begin({ say: 'Anew.' })
+  await house.newRunner().carry(call.threadRowId, call, never())
+  expect((await run()).status).toBe('completed')
 })

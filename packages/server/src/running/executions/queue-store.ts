@@ -57,7 +57,9 @@ export async function lockQueueHead(tx: Tx, workspaceId: string) {
     .selectAll()
     .select(
       sql<boolean>`may_act(workspace_id, user_id, api_key_id, oauth_grant_id,
-        case when allowed_once then null else ${scopesFor(sql.ref('skill_slug'))} end)`.as('may_act'),
+        case when allowed_once then null else ${scopesFor(sql.ref('skill_slug'))} end, created_at)`.as(
+        'may_act',
+      ),
     )
     .where('workspace_id', '=', workspaceId)
     .where('status', '=', 'idle')

@@ -217,7 +217,7 @@ export async function claimStart(tx: Tx, id: number, reservedMilliDs: number, st
     .where('status', '=', 'idle')
     .where(
       sql<boolean>`may_act(workspace_id, user_id, ${start.api_key_id}::bigint, ${start.oauth_grant_id}::bigint,
-        case when ${isAllowedOnce(start)} then null else ${scopesFor(sql.ref('skill_slug'))} end)`,
+        case when ${isAllowedOnce(start)} then null else ${scopesFor(sql.ref('skill_slug'))} end, created_at)`,
     )
     .returningAll()
     .executeTakeFirst()

@@ -3,7 +3,7 @@ import type { WorkflowRunStatus } from '#platform/tables.ts'
 
 /** Of the row of a run: whether who launched it may still act. */
 export const mayActSql = `may_act(workspace_id, user_id, api_key_id, oauth_grant_id,
-  case when allowed_once then null else array['tool:execute'] end)`
+  case when allowed_once then null else array['tool:execute'] end, launched_at)`
 
 export interface RunAccessRow {
   readonly run_id: string

@@ -114,7 +114,7 @@ const mayActSql = `may_act(workspace_id, user_id,
   case when credential_kind = 'key' then credential_id end,
   case when credential_kind = 'oauth' then credential_id end,
   case when allowed_once then null when workflow_run_id is null then array['agent:message']
-    else array['tool:execute'] end)`
+    else array['tool:execute'] end, created_at)`
 
 export async function mayAct(db: Db, runRowId: number): Promise<boolean> {
   const { rows } = await sql<{ may_act: boolean }>`
