@@ -54,7 +54,7 @@ export const traceHandoverRoutes = defineRoutes({
     path: '/api/v1/traces/:id/handover',
     summary: 'Give this work to another agent: answers a short code to say to it',
     description:
-      'The code is answered once and claimed once. reach=person moves data between workspaces and therefore needs a session.',
+      'The code is answered once and claimed once. A key hands over what it made or was handed, and anything else with trace:write. reach=person moves data between workspaces and therefore needs a session.',
     resource: 'handovers',
     verb: 'create',
     ...writes,

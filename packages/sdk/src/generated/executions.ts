@@ -166,7 +166,7 @@ export interface RerunExecutionAnswer {
 /**
  * Run the same skill again with another input, linked to this execution.
  *
- * It gets the skill's present version. 402, 403 and 429 as when a skill is run; with ifBusy `queue` it waits its turn.
+ * It gets the skill's present version, and the attachments of the parent unless you send some or an empty list; those that others attached want workspace:files:read of a key. 402, 403 and 429 as when a skill is run; with ifBusy `queue` it waits its turn.
  */
 export const rerunExecution: Operation<
   { params: { executionId: string }; body: RerunExecutionBody },

@@ -26,7 +26,7 @@ export interface CreateHandoverAnswer {
 /**
  * Give this work to another agent: answers a short code to say to it.
  *
- * The code is answered once and claimed once. reach=person moves data between workspaces and therefore needs a session.
+ * The code is answered once and claimed once. A key hands over what it made or was handed, and anything else with trace:write. reach=person moves data between workspaces and therefore needs a session.
  */
 export const createHandover: Operation<
   { params: { id: string }; body?: CreateHandoverBody | undefined },
@@ -71,7 +71,7 @@ export class Handovers extends Resource {
   /**
    * Give this work to another agent: answers a short code to say to it.
    *
-   * The code is answered once and claimed once. reach=person moves data between workspaces and therefore needs a session.
+   * The code is answered once and claimed once. A key hands over what it made or was handed, and anything else with trace:write. reach=person moves data between workspaces and therefore needs a session.
    */
   create(id: string, body?: CreateHandoverBody, options?: CallOptions): Promise<CreateHandoverAnswer> {
     return this.client.call(

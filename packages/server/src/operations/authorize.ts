@@ -52,6 +52,18 @@ function requireOAuthScopes(route: Route, principal: Principal): void {
   requireOfApp(principal, needed, [access, ...named])
 }
 
+/**
+ * What comes along from earlier work is for whose work it was: a key goes on with what it made or was handed, and with
+ * what others made by these scopes. Whoever acts in person, or for one as an app, has been asked already.
+ */
+export async function requireOwnOr(
+  scopes: readonly string[],
+  { principal, access }: { readonly principal: Principal; readonly access: Access },
+  keyIds: readonly (number | null)[],
+): Promise<void> {
+  if (principal.kind === 'key' && !keyIds.includes(principal.apiKeyId)) await access.require(scopes)
+}
+
 /** What an app must have been let have beside what the route wants of all, because of what it sends. */
 export function requireOfApp(
   { kind, scopes }: Principal,

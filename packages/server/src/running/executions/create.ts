@@ -8,7 +8,7 @@ import { ApiError } from '#operations/errors.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Config } from '#platform/config.ts'
 import type { Db, Tx } from '#platform/database.ts'
-import { findTrace, openTrace, traceKeyOfRun } from '#running/traces/traces.ts'
+import { type FoundTrace, findTrace, openTrace, traceKeyOfRun } from '#running/traces/traces.ts'
 import * as queue from './queue-store.ts'
 import * as store from './store.ts'
 
@@ -122,13 +122,12 @@ export function requireSmallInput(input: string): void {
 }
 
 /** Which skill a continued trace was about; it may have been about none. */
-export async function skillOfTrace(db: Db, workspaceId: string, traceId: string | undefined) {
-  if (traceId === undefined) return undefined
-  const trace = await findTrace(db, workspaceId, traceId)
-  if (!trace) throw new ApiError('NOT_FOUND')
-  const { id, execution_id: earlierId, api_key_id: madeBy, holder_key_id: heldBy } = trace
+export async function skillOfTrace(
+  db: Db,
+  { id, workspace_id: workspaceId, execution_id: earlierId }: FoundTrace,
+) {
   const earlier = earlierId === null ? undefined : await store.findExecution(db, workspaceId, earlierId)
-  return { traceId: id, skillSlug: earlier?.skill_slug, keyIds: [madeBy, heldBy] }
+  return { traceId: id, skillSlug: earlier?.skill_slug }
 }
 
 /** What only the house's own parts call themselves: a list of what the app started holds nothing that a key started. */

@@ -9,6 +9,7 @@ import { changeOnce, createOnce } from '#operations/idempotency/idempotency.ts'
 import { countRequest, refuseIfFull } from '#operations/limits.ts'
 import { decodeCursor, rowIdPart, toPage } from '#operations/page.ts'
 import type { Tx } from '#platform/database.ts'
+import { requireTraceToGoOn } from '#running/traces/traces.ts'
 import type { Streams } from '#streams/streams.ts'
 import { storeAttachments } from './attachments.ts'
 import {
@@ -18,6 +19,7 @@ import {
   requireSmallInput,
   skillOfTrace,
 } from './create.ts'
+import { requireAttached, requirePrepared } from './earlier-work.ts'
 import { readBlocks, type StoredEvent } from './event-log.ts'
 import { deleteOldEventPartitions, insertEventPartitions } from './event-store.ts'
 import { cancel, type ExecutionParts, follow } from './executions.ts'
@@ -96,10 +98,8 @@ export function executionFeature(parts: ExecutionParts, streams?: Streams): Feat
       // What the trace says comes along, and what it runs is written there.
       if (body.sessionId !== undefined) requireOfApp(principal, ['trace:read', 'trace:write'])
       refuseHouseSource(call, body.source)
-      const session = await skillOfTrace(deps.database.db, principal.workspaceId, body.sessionId)
-      // What a key made or picked up is its own to go on with.
-      if (session && principal.kind === 'key' && !session.keyIds.includes(principal.apiKeyId))
-        await call.access.require(['trace:write'])
+      const trace = body.sessionId === undefined ? undefined : await requireTraceToGoOn(call, body.sessionId)
+      const session = trace && (await skillOfTrace(deps.database.db, trace))
       const slug = body.skill_slug ?? session?.skillSlug
       const input = body.input ?? (session ? '' : undefined)
       if (slug === undefined) throw missing('skill_slug')
@@ -116,7 +116,7 @@ export function executionFeature(parts: ExecutionParts, streams?: Streams): Feat
           interface: body.interface,
           maxCost: body.maxCost,
           attachments,
-          traceId: session?.traceId,
+          traceId: trace?.id,
           remixed,
           agentSlug,
         })
@@ -175,6 +175,7 @@ export function executionFeature(parts: ExecutionParts, streams?: Streams): Feat
       const isStart = post.messages.length > 0
       const row = await (isStart ? requireRunnable : requireStoppable)(call, params.executionId)
       if (isStart && row.user_id !== principal.userId) throw othersExecution()
+      if (isStart) await requirePrepared(call, row)
       if (post.hasMore) throw ended(row)
       const options = { ifBusy: body.ifBusy, maxCost: body.maxCost, agentSlug: agentSlugOf(call) }
       const answerOf = (events: readonly StoredEvent[]) => ({ data: events.map(describeEvent) })
@@ -194,6 +195,7 @@ export function executionFeature(parts: ExecutionParts, streams?: Streams): Feat
       const { principal, params, body, deps } = call
       const parent = await requireRunnable(call, params.executionId)
       requireSmallInput(body.input)
+      if (body.attachments === undefined) await requireAttached(call, parent)
       const agentSlug = agentSlugOf(call)
       const skill = await requireSkill(call, parent.skill_slug)
       const storing = failingAs('EXECUTION_FAILED', storeAttachments(call, body.attachments))

@@ -15,7 +15,7 @@ import {
   pickUp,
 } from './handover.ts'
 import * as handovers from './handover-store.ts'
-import * as store from './store.ts'
+import { requireClaimable, requireTrace, requireTraceToGoOn } from './rights.ts'
 import { traceChannel } from './tail.ts'
 
 export function handoverHandlers(parts: HandoverParts & { readonly bus: Bus }) {
@@ -31,6 +31,7 @@ export function handoverHandlers(parts: HandoverParts & { readonly bus: Bus }) {
           message:
             'reach=person is for a person who is signed in; leave it out to hand over within the workspace',
         })
+      await requireTraceToGoOn(call, params.id)
       const seconds = expiresInSeconds ?? handoverLimits.usualSeconds
       const offer = { note, reach, toAgentSlug, expiresInSeconds: seconds }
       return parts.numbering.alone({ workspaceId: principal.workspaceId, id: params.id }, () =>
@@ -41,16 +42,16 @@ export function handoverHandlers(parts: HandoverParts & { readonly bus: Bus }) {
       )
     },
 
-    listHandovers: async ({ principal, params }) => {
-      const { workspaceId } = principal
-      if (!(await store.findTrace(db, workspaceId, params.id))) throw new ApiError('NOT_FOUND')
-      const rows = await handovers.listHandovers(db, workspaceId, params.id)
+    listHandovers: async (call) => {
+      const { id, workspace_id: workspaceId } = await requireTrace(call, call.params.id)
+      const rows = await handovers.listHandovers(db, workspaceId, id)
       return { items: rows.map(describeHandover) }
     },
 
-    revokeHandover: async ({ principal, params, access }) => {
-      const { id: traceId, handoverId } = params
-      const { workspaceId } = principal
+    revokeHandover: async (call) => {
+      const { params, access } = call
+      const { handoverId } = params
+      const { id: traceId, workspace_id: workspaceId } = await requireTrace(call, params.id)
       await database.transaction(async (tx) => {
         const found = await handovers.findHandover(tx, workspaceId, traceId, handoverId)
         if (!found) throw new ApiError('NOT_FOUND')
@@ -65,7 +66,10 @@ export function handoverHandlers(parts: HandoverParts & { readonly bus: Bus }) {
     pickUpTrace: async (call) => {
       const { body, principal } = call
       const party = partyOf(call)
-      const { traceId, note, copied } = await pickUp(parts, party, body.code)
+      const { traceId, note, copied } = await pickUp(parts, party, body.code, {
+        require: (found) => requireClaimable(call, found),
+        spend: (tx) => call.access.spend(tx),
+      })
       bus.wake(traceChannel(traceId))
       const subject = await findSubject(parts, principal.workspaceId, traceId)
       if (!subject) throw new ApiError('NOT_FOUND')

@@ -97,7 +97,7 @@ export async function findHandover(db: Db, workspaceId: string, traceId: string,
     .executeTakeFirst()
 }
 
-interface Claimant {
+export interface Claimant {
   readonly workspaceId: string
   readonly userId: string
   readonly apiKeyId: number | null

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Handover, handoverLimits, type TurnType } from '@guildhall/contract'
+import { type Handover, handoverLimits } from '@guildhall/contract'
 import { guessCode } from '#access/activation/activation.ts'
 import { isMember } from '#accounts/workspaces/workspaces.ts'
 import { ApiError } from '#operations/errors.ts'
@@ -8,12 +8,10 @@ import type { Deps } from '#platform/deps.ts'
 import { hmac, type KeyRing, withoutSecrets } from '#platform/secrets.ts'
 import { mintUserCode } from '#platform/user-code.ts'
 import { appendTurns, requireRoom } from './append.ts'
+import { insertCopy, readCopy } from './handover-copy.ts'
 import * as handovers from './handover-store.ts'
 import type { TraceReading } from './read.ts'
-import { Redactor, type Turn } from './redact.ts'
-import { exportRules } from './redaction-rules.ts'
 import * as store from './store.ts'
-import { turnPages } from './turn-pages.ts'
 
 /** Whoever gives work away or takes it over. */
 export interface Party {
@@ -76,7 +74,16 @@ export interface PickedUp {
  * wins, the baton, and two turns that tell of it; so nobody holds work whose trace does not say so, whoever is killed
  * when. The trace's row is locked first, as by everything that appends, and the person's row is not held meanwhile.
  */
-export async function pickUp(parts: HandoverParts, by: Party, typedCode: string): Promise<PickedUp> {
+export async function pickUp(
+  parts: HandoverParts,
+  by: Party,
+  typedCode: string,
+  right: {
+    /** Refuses who may not have what the code stands for; nothing has changed by then. */
+    require(found: handovers.HandoverRow): Promise<void>
+    spend(tx: Tx): Promise<void>
+  },
+): Promise<PickedUp> {
   const { database, config, sources, numbering } = parts
   const found = await guessCode(parts, by.userId, typedCode, async (tx, code) => {
     const row = await handovers.findByCode(tx, hashesOf(config.keyPeppers, code), by)
@@ -84,6 +91,7 @@ export async function pickUp(parts: HandoverParts, by: Party, typedCode: string)
   })
   if (found.status !== 'pending' || found.expired)
     throw (await isYours(database.db, found, by)) ?? isOver(found)
+  await right.require(found)
   const isCopy = found.workspace_id !== by.workspaceId
   const copy = isCopy ? await readCopy(parts, found, by) : undefined
   const copyId = isCopy ? `trace_${randomUUID()}` : null
@@ -93,10 +101,11 @@ export async function pickUp(parts: HandoverParts, by: Party, typedCode: string)
     await appendTurns(tx, sources, source, found.trace_id, turnsOf(found, by, isCopy))
     if (!(await handovers.claimHandover(tx, found.id, by, copyId)))
       throw isOver({ ...found, status: 'claimed' })
+    await right.spend(tx)
     // Reading the copy took a while.
     if (!(await mayReach(tx, found, by))) throw new ApiError('NOT_FOUND')
     if (copyId === null) await store.updateHolder(tx, found.trace_id, by)
-    else await insertCopy(tx, copyId, by, copy ?? { title: '', turns: [] })
+    else if (copy) await insertCopy(tx, copyId, by, copy)
     await requireRoom(tx, config, by.workspaceId)
   }
   const trace = { workspaceId: found.workspace_id, id: found.trace_id }
@@ -116,64 +125,6 @@ async function isYours(db: Db, found: handovers.HandoverRow, by: Party): Promise
 /** Who was removed from a workspace has no use for a code that they made there. */
 async function mayReach(tx: Tx, found: handovers.HandoverRow, by: Party): Promise<boolean> {
   return found.workspace_id === by.workspaceId || isMember(tx, found.workspace_id, by.userId)
-}
-
-interface Copy {
-  readonly title: string
-  readonly turns: readonly { readonly type: TurnType; readonly payload: unknown }[]
-}
-
-/** For a trace that goes to another workspace: as an export of it would be, and not too long for one transaction. */
-async function readCopy(parts: HandoverParts, found: handovers.HandoverRow, by: Party) {
-  const trace = { workspaceId: found.workspace_id, id: found.trace_id }
-  const row = await store.findTrace(parts.database.db, trace.workspaceId, trace.id)
-  if (!row) throw new ApiError('NOT_FOUND')
-  const redactor = new Redactor(await exportRules(parts, trace.id, [row.user_id, by.userId]))
-  const title = `Copy of: ${redactor.text(row.title)}`.slice(0, 120)
-  const turns: Turn[] = []
-  const { copiedTurns: limit, copiedBytes: limitBytes } = handoverLimits
-  let bytes = 0
-  for await (const page of turnPages(parts, trace)) {
-    for (const turn of page) turns.push(...[redactor.push(turn) ?? []].flat())
-    for (const { payload } of page) bytes += JSON.stringify(payload).length
-    if (bytes > limitBytes) {
-      const message = `A trace of more than ${limitBytes} bytes is not copied; export it instead`
-      throw new ApiError('INVALID_INPUT', { message, details: { limitBytes } })
-    }
-    if (turns.length < limit) continue
-    const message = `A trace of more than ${limit} turns is not copied; export it instead`
-    throw new ApiError('INVALID_INPUT', { message, details: { limit } })
-  }
-  turns.push(...[redactor.end() ?? []].flat())
-  return { title, turns: turns.map(({ type, payload }) => ({ type: type as TurnType, payload })) }
-}
-
-const turnsPerInsert = 500
-
-/** A trace of its own: nothing of it leads back to where it came from. */
-async function insertCopy(tx: Tx, id: string, by: Party, { title, turns }: Copy): Promise<void> {
-  await store.insertTrace(tx, {
-    id,
-    workspace_id: by.workspaceId,
-    kind: 'execution',
-    title,
-    status: 'idle',
-    user_id: by.userId,
-    api_key_id: by.apiKeyId,
-    agent_slug: by.agentSlug,
-    execution_id: null,
-    trace_key: `lineage_${randomUUID()}`,
-    parent_trace_id: null,
-  })
-  for (let i = 0; i < turns.length; i += turnsPerInsert) {
-    const written = turns.slice(i, i + turnsPerInsert).map(({ type, payload }, n) => ({
-      seq: i + n + 1,
-      type,
-      payload: JSON.stringify(payload),
-    }))
-    await store.insertTurns(tx, id, by, written)
-  }
-  await store.updateHolder(tx, id, by)
 }
 
 /** What the trace itself says of it, in the words of a tool. */

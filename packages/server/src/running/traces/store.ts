@@ -37,6 +37,8 @@ export async function deleteTrace(tx: Tx, workspaceId: string, id: string): Prom
   await tx.deleteFrom('traces').where('workspace_id', '=', workspaceId).where('id', '=', id).execute()
 }
 
+export type FoundTrace = Selectable<Tables['traces']>
+
 export async function findTrace(db: Db, workspaceId: string, id: string) {
   return db
     .selectFrom('traces')
@@ -90,7 +92,7 @@ export async function updateShown(tx: Tx, workspaceId: string, id: string, waive
       set shown_milli_ds = greatest(lineages.shown_milli_ds, excluded.shown_milli_ds)`.execute(tx)
 }
 
-export type TraceRow = Selectable<Tables['traces']> & {
+export type TraceRow = FoundTrace & {
   readonly lineage_cost_milli_ds: number
   readonly own_cost_milli_ds: number
 }

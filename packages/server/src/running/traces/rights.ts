@@ -1,0 +1,43 @@
+import type { Access } from '#operations/access.ts'
+import { requireOwnOr } from '#operations/authorize.ts'
+import { ApiError } from '#operations/errors.ts'
+import type { Principal } from '#operations/principal.ts'
+import type { Deps } from '#platform/deps.ts'
+import type { HandoverRow } from './handover-store.ts'
+import * as store from './store.ts'
+
+interface Caller {
+  readonly principal: Principal
+  readonly access: Access
+}
+type Asking = Caller & { readonly deps: Pick<Deps, 'database'> }
+
+/** The trace of that id. */
+export async function requireTrace(call: Asking, id: string) {
+  return readable(call, call.principal.workspaceId, id)
+}
+
+/** To go on with, or to have somebody go on with: what was done comes along, and the files that it left. */
+export async function requireTraceToGoOn(call: Asking, id: string) {
+  const trace = await requireTrace(call, id)
+  await requireGoingOn(call, trace)
+  return trace
+}
+
+/** Who hands work over has a right to it, and who claims it has it from there: a code of one's own gives nothing more. */
+export async function requireClaimable(call: Asking, found: HandoverRow): Promise<void> {
+  const trace = await readable(call, found.workspace_id, found.trace_id)
+  if (found.created_by_key === call.principal.apiKeyId) await requireGoingOn(call, trace)
+}
+
+type Held = Pick<store.FoundTrace, 'api_key_id' | 'holder_key_id'>
+
+async function requireGoingOn(call: Caller, trace: Held): Promise<void> {
+  await requireOwnOr(['trace:write'], call, [trace.api_key_id, trace.holder_key_id])
+}
+
+async function readable(call: Asking, workspaceId: string, id: string): Promise<store.FoundTrace> {
+  const trace = await store.findTrace(call.deps.database.db, workspaceId, id)
+  if (!trace) throw new ApiError('NOT_FOUND')
+  return trace
+}
