@@ -102,7 +102,7 @@ export const traceRoutes = defineRoutes({
     path: '/api/v1/traces',
     summary: 'What agents did in this workspace, the latest activity first',
     description:
-      'What becomes active while you page moves to the front: walk to the end, then once more with since=<asOf of the first page>, and nothing is missed.',
+      'A key without agent:message is told of no conversations. What becomes active while you page moves to the front: walk to the end, then once more with since=<asOf of the first page>, and nothing is missed.',
     resource: 'traces',
     verb: 'list',
     page: 'cursor',

@@ -33,7 +33,7 @@ export interface ListTracesAnswer {
 /**
  * What agents did in this workspace, the latest activity first.
  *
- * What becomes active while you page moves to the front: walk to the end, then once more with since=<asOf of the first page>, and nothing is missed.
+ * A key without agent:message is told of no conversations. What becomes active while you page moves to the front: walk to the end, then once more with since=<asOf of the first page>, and nothing is missed.
  */
 export const listTraces: Operation<{ query?: ListTracesQuery | undefined }, ListTracesAnswer> = {
   name: 'listTraces',
@@ -261,7 +261,7 @@ export class Traces extends Resource {
   /**
    * What agents did in this workspace, the latest activity first.
    *
-   * What becomes active while you page moves to the front: walk to the end, then once more with since=<asOf of the first page>, and nothing is missed.
+   * A key without agent:message is told of no conversations. What becomes active while you page moves to the front: walk to the end, then once more with since=<asOf of the first page>, and nothing is missed.
    */
   list(query?: ListTracesQuery, options?: CallOptions): Pager<Trace> {
     return list(

@@ -6,7 +6,7 @@ import { decodeCursor, rowIdPart, toPage } from '#operations/page.ts'
 import type { Db } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
 import { countErased, listRanOn } from '#running/executions/executions.ts'
-import { findTrace, type TraceReading } from '#running/traces/traces.ts'
+import { requireTrace, type TraceReading } from '#running/traces/traces.ts'
 import { receiptId } from './compose.ts'
 import { keepReceipt, makeReceipt } from './receipts.ts'
 import { receiptReconcilers } from './reconcile.ts'
@@ -28,23 +28,24 @@ export function receiptFeature({ config, database, logger }: Deps, traces: Trace
     return { value: { receipt, signature, keyId, redactedSince: await redactedSince(db, row, receipt) } }
   }
   const routes = bindRoutes(receiptRoutes, {
-    listTraceReceipts: async ({ principal, params, query }) => {
-      const trace = await findTrace(db, principal.workspaceId, params.id)
-      if (!trace) throw new ApiError('NOT_FOUND')
+    listTraceReceipts: async (call) => {
+      const { params, query } = call
+      const trace = await requireTrace(call, params.id)
       const limit = query.limit ?? defaultPage
       const after = query.cursor ? Number(decodeCursor(query.cursor, [rowIdPart])[0]) : 0
       const rows = await store.listReceipts(db, trace, { limit: limit + 1, after })
       return toPage(rows, limit, describeItem, ({ number }) => [String(number)])
     },
 
-    makeTraceReceipt: async ({ principal: { workspaceId }, params }) => {
-      const trace = await findTrace(db, workspaceId, params.id)
-      if (!trace) throw new ApiError('NOT_FOUND')
+    makeTraceReceipt: async (call) => {
+      const trace = await requireTrace(call, call.params.id)
+      const { workspace_id: workspaceId } = trace
       const { status } = trace
       if (status !== 'completed' && status !== 'failed') {
         const message = `This trace is ${status}; ask again when what runs on it has ended`
         throw new ApiError('CONFLICT', { message, details: { status } })
       }
+      if (call.access.mustSpend) await database.transaction((tx) => call.access.spend(tx))
       // The last receipt of a lineage is held as the row of a trace is. Turns are read outside of it, which takes a place too.
       const lineage = { workspaceId, id: `receipts of ${trace.trace_key}` }
       const subjects = await listRanOn(db, workspaceId, trace.id)

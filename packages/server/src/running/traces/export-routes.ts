@@ -8,6 +8,7 @@ import { describeTrace } from './describe.ts'
 import { type ExportFormat, exportTrace } from './export.ts'
 import type { TraceReading } from './read.ts'
 import { exportRules } from './redaction-rules.ts'
+import { requireKind } from './rights.ts'
 import * as store from './store.ts'
 import { turnPages } from './turn-pages.ts'
 
@@ -29,6 +30,7 @@ export function exportHandlers(parts: ExportParts) {
       const { workspaceId, userId } = principal
       const row = await store.findTraceWithCosts(parts.database.db, workspaceId, params.id)
       if (!row) throw new ApiError('NOT_FOUND')
+      await requireKind(call, row.kind)
       const rules = redact === 'off' ? undefined : await exportRules(parts, row.id, [row.user_id, userId])
       const content = isWithContent(format, query.content)
       const pages = asLongAsAllowed(turnPages(parts, { workspaceId, id: row.id }), call)
@@ -40,9 +42,10 @@ export function exportHandlers(parts: ExportParts) {
       }
     },
 
-    getTraceBrief: async ({ principal, params }) => {
-      const subject = await findSubject(parts, principal.workspaceId, params.id)
+    getTraceBrief: async (call) => {
+      const subject = await findSubject(parts, call.principal.workspaceId, call.params.id)
       if (!subject) throw new ApiError('NOT_FOUND')
+      await requireKind(call, subject.kind)
       const { markdown, throughSeq } = await briefTrace(parts, subject)
       return { markdown, throughSeq }
     },

@@ -3,6 +3,7 @@ import { handoverLimits, type TurnType } from '@guildhall/contract'
 import { ApiError } from '#operations/errors.ts'
 import type { Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
+import type { TraceKind } from '#platform/tables.ts'
 import type { Claimant, HandoverRow } from './handover-store.ts'
 import type { TraceReading } from './read.ts'
 import { Redactor, type Turn } from './redact.ts'
@@ -14,6 +15,7 @@ type CopyParts = TraceReading & Pick<Deps, 'config'>
 type Source = Pick<HandoverRow, 'workspace_id' | 'trace_id'>
 
 interface Copy {
+  readonly kind: TraceKind
   readonly title: string
   readonly turns: readonly { readonly type: TurnType; readonly payload: unknown }[]
 }
@@ -40,17 +42,24 @@ export async function readCopy(parts: CopyParts, found: Source, by: Claimant): P
     throw new ApiError('INVALID_INPUT', { message, details: { limit } })
   }
   turns.push(...[redactor.end() ?? []].flat())
-  return { title, turns: turns.map(({ type, payload }) => ({ type: type as TurnType, payload })) }
+  // What was said in a conversation stays for those alone who may have part in one.
+  const { kind } = row
+  return { kind, title, turns: turns.map(({ type, payload }) => ({ type: type as TurnType, payload })) }
 }
 
 const turnsPerInsert = 500
 
 /** A trace of its own: nothing of it leads back to where it came from. */
-export async function insertCopy(tx: Tx, id: string, by: Claimant, { title, turns }: Copy): Promise<void> {
+export async function insertCopy(
+  tx: Tx,
+  id: string,
+  by: Claimant,
+  { kind, title, turns }: Copy,
+): Promise<void> {
   await store.insertTrace(tx, {
     id,
     workspace_id: by.workspaceId,
-    kind: 'execution',
+    kind,
     title,
     status: 'idle',
     user_id: by.userId,

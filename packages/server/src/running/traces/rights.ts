@@ -3,6 +3,7 @@ import { requireOwnOr } from '#operations/authorize.ts'
 import { ApiError } from '#operations/errors.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Deps } from '#platform/deps.ts'
+import type { TraceKind } from '#platform/tables.ts'
 import type { HandoverRow } from './handover-store.ts'
 import * as store from './store.ts'
 
@@ -12,7 +13,19 @@ interface Caller {
 }
 type Asking = Caller & { readonly deps: Pick<Deps, 'database'> }
 
-/** The trace of that id. */
+const conversation = 'agent:message'
+
+/** The record of a conversation says all that was said in it, so a key needs for it what it needs for the thread. */
+export async function requireKind({ principal, access }: Caller, kind: TraceKind): Promise<void> {
+  if (kind === 'chat' && principal.kind === 'key') await access.require([conversation])
+}
+
+/** Whether lists tell of conversations. */
+export async function seesConversations({ principal, access }: Caller): Promise<boolean> {
+  return principal.kind !== 'key' || access.holds(conversation)
+}
+
+/** The trace of that id, for who may read it. */
 export async function requireTrace(call: Asking, id: string) {
   return readable(call, call.principal.workspaceId, id)
 }
@@ -39,5 +52,6 @@ async function requireGoingOn(call: Caller, trace: Held): Promise<void> {
 async function readable(call: Asking, workspaceId: string, id: string): Promise<store.FoundTrace> {
   const trace = await store.findTrace(call.deps.database.db, workspaceId, id)
   if (!trace) throw new ApiError('NOT_FOUND')
+  await requireKind(call, trace.kind)
   return trace
 }

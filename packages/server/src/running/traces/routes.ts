@@ -11,6 +11,7 @@ import { eraseTurn } from './erase.ts'
 import { exportHandlers } from './export-routes.ts'
 import { handoverHandlers } from './handover-routes.ts'
 import { deleteEndedHandovers } from './handover-store.ts'
+import { requireKind, requireTrace, seesConversations } from './rights.ts'
 import * as store from './store.ts'
 import { tailTurns, traceChannel } from './tail.ts'
 import type { TraceParts } from './traces.ts'
@@ -21,22 +22,27 @@ const defaultTurns = 100
 export function traceFeature(parts: TraceParts): Feature {
   const { db } = parts.database
   const routes = bindRoutes(traceRoutes, {
-    listTraces: async ({ principal, query }) => {
+    listTraces: async (call) => {
+      const { principal, query } = call
       const limit = query.limit ?? defaultPage
-      const { kind, status, agent, apiKey: apiKeyId } = query
+      const { status, agent, apiKey: apiKeyId } = query
       const since = timeBound('since', query.since)
       const until = timeBound('until', query.until)
       const after = query.cursor === undefined ? undefined : placeOf(query.cursor)
       const asOf = await store.findSettledMoment(db)
+      const isAll = await seesConversations(call)
+      if (!isAll && query.kind === 'chat') return { items: [], nextCursor: null, asOf }
+      const kind = isAll ? query.kind : 'execution'
       const filter = { kind, status, agent, apiKeyId, since, until }
       const rows = await store.listTraces(db, principal.workspaceId, filter, { limit: limit + 1, after })
       const page = toPage(rows, limit, describeTrace, (row) => [row.last_activity_at, String(row.row_id)])
       return { ...page, asOf }
     },
 
-    getTrace: async ({ principal, params }) => {
-      const row = await store.findTraceWithCosts(db, principal.workspaceId, params.id)
+    getTrace: async (call) => {
+      const row = await store.findTraceWithCosts(db, call.principal.workspaceId, call.params.id)
       if (!row) throw new ApiError('NOT_FOUND')
+      await requireKind(call, row.kind)
       return describeTrace(row)
     },
 
@@ -44,6 +50,7 @@ export function traceFeature(parts: TraceParts): Feature {
       const { principal, params, query } = call
       const { afterSeq = 0, limit = defaultTurns, wait = 0 } = query
       const trace = { workspaceId: principal.workspaceId, id: params.id }
+      await requireTrace(call, params.id)
       const page = await tailTurns(parts, trace, { afterSeq, limit, waitMs: wait * 1000 }, call)
       if (!page) throw new ApiError('NOT_FOUND')
       const { items, lastSeq, expiredThroughSeq } = page
@@ -55,6 +62,7 @@ export function traceFeature(parts: TraceParts): Feature {
       const { principal, params, body } = call
       const { workspaceId, userId, apiKeyId } = principal
       const author = { workspaceId, userId, apiKeyId, agentSlug: agentSlugOf(call) }
+      await requireTrace(call, params.id)
       return parts.numbering.alone({ workspaceId, id: params.id }, () =>
         createOnce(
           call,
@@ -111,9 +119,9 @@ export function traceFeature(parts: TraceParts): Feature {
       return succeeded
     },
 
-    continueTrace: async ({ principal, params }) => {
-      const row = await store.findTrace(db, principal.workspaceId, params.id)
-      if (!row) throw new ApiError('NOT_FOUND')
+    continueTrace: async (call) => {
+      const row = await requireTrace(call, call.params.id)
+      if (call.access.mustSpend) await parts.database.transaction((tx) => call.access.spend(tx))
       return {
         status: 'continuation_required' as const,
         traceId: row.id,
