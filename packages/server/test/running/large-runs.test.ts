@@ -40,6 +40,7 @@ async function newRun(owner: Person, record?: string): Promise<string> {
 const recordOf = (length: number) =>
   `{"status":"success","payload":{},"startedAt":1,"endedAt":2,"output":"${'x'.repeat(length)}"}`
 
+const readerOf = ({ workspaceId }: Person) => ({ workspaceId, personId: null })
 const get = (owner: Person, path: string) =>
   house.call('GET', `/api/v1/workflows/runs${path}`, { token: owner.token })
 
@@ -88,12 +89,12 @@ test('large runs are read one at a time for a workspace, and nobody else waits f
   const { signal } = new AbortController()
   const leave = await largeReads.take(owner.workspaceId, signal)
   let isRead = false
-  const reading = readRun(parts, owner.workspaceId, large).finally(() => {
+  const reading = readRun(parts, readerOf(owner), large).finally(() => {
     isRead = true
   })
-  expect(await readRun(parts, owner.workspaceId, await newRun(owner))).toBeDefined()
+  expect(await readRun(parts, readerOf(owner), await newRun(owner))).toBeDefined()
   const other = await newOwner()
-  expect(await readRun(parts, other.workspaceId, await newRun(other, recordOf(40_000)))).toBeDefined()
+  expect(await readRun(parts, readerOf(other), await newRun(other, recordOf(40_000)))).toBeDefined()
   expect(isRead).toBe(false)
   leave()
   expect((await reading)?.steps.get('first')?.length).toBeGreaterThan(40_000)

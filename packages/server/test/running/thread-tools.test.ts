@@ -102,6 +102,23 @@ test('an agent that is asked for a workflow reads the guide, installs and launch
   ])
 })
 
+test('a run that was launched in a private conversation names it to its owner alone', async () => {
+  const key = (await house.newKey(person)).secret
+  const install = use('install_workflow', { slug: 'hushed', definition: definition('hushed') })
+  await call('POST', '/threads', { threadId: 'hush', visibility: 'private' })
+  await say([install, use('launch_workflow', { slug: 'hushed' }), { say: 'Launched.' }], undefined, 'hush')
+  const [finished] = of(await until('hush', 'run.finished'), 'run.finished')
+  const { runId } = (await call('GET', '/workflows/runs')).body.runs[0]
+  expect(finished).toMatchObject({ workflowRuns: [runId] })
+  const paths = ['/workflows/runs', `/workflows/runs/${runId}`]
+  for (const path of paths) {
+    expect((await call('GET', path)).text).toContain('"conversationId":"hush"')
+    expect((await call('GET', path, undefined, key)).text).not.toContain('hush"')
+  }
+  expect((await call('DELETE', '/threads/hush')).status).toBe(200)
+  for (const path of paths) expect((await call('GET', path)).text).not.toContain('"conversationId":"hush"')
+})
+
 test('the answer of a chat names the runs of workflows that it launched, each once, and only those', async () => {
   const slug = 'named'
   const install = use('install_workflow', { slug, definition: definition(slug) })

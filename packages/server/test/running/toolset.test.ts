@@ -244,6 +244,7 @@ describe('what needs a person', () => {
 
 test('a run that was launched in a conversation says which, and one over the API does not', async () => {
   const { toolset, run } = newToolRun(toolsetParts(house), session)
+  await call('POST', '/threads', { threadId: run.threadId })
   const used = outputOf(await toolset.use({ id: 'l', name: 'launch_workflow', input: { slug: 'quiet' } }))
   const answer = JSON.parse(used.output)
   expect(answer).toMatchObject({ status: 'started', conversationId: run.threadId })

@@ -204,6 +204,12 @@ export const exceptions: readonly Exception[] = [
   },
   {
     feature: 'runs',
+    tables: ['threads'],
+    may: 'read',
+    because: 'what launched a run is told to who sees that conversation, in the statement that reads runs',
+  },
+  {
+    feature: 'runs',
     tables: ['activity'],
     may: 'write',
     because: 'a launch is one statement: definition, run and the line that tells of it, for many at once',

@@ -3,9 +3,10 @@ import { findWorkflow } from '#library/workflows/workflows.ts'
 import type { Call, Handlers } from '#operations/bind.ts'
 import { ApiError } from '#operations/errors.ts'
 import { decodeCursor, rowIdPart, toPage } from '#operations/page.ts'
+import type { Principal } from '#operations/principal.ts'
 import { JsonText } from '#platform/json-text.ts'
 import { type ReadParts, readRun, readRuns, recordOf } from './read.ts'
-import { findShownRun, listRunIds } from './read-store.ts'
+import { findShownRun, listRunIds, type Reader } from './read-store.ts'
 import { findDefinition } from './store.ts'
 
 const { listWorkflowRuns, getWorkflowRun, getWorkflowRunDefinition } = workflowRunRoutes
@@ -24,7 +25,7 @@ export function readHandlers(parts: ReadParts): Handlers<typeof readRoutes> {
     },
 
     getWorkflowRun: async ({ principal, params, signal }) => {
-      const run = await readRun(parts, principal.workspaceId, params.runId, signal)
+      const run = await readRun(parts, readerOf(principal), params.runId, signal)
       if (!run) throw new ApiError('NOT_FOUND')
       const text = new JsonText([
         ['run', recordOf(run)],
@@ -48,6 +49,11 @@ export function readHandlers(parts: ReadParts): Handlers<typeof readRoutes> {
   }
 }
 
+/** The same person's key may be anybody's who got hold of it: what is private is told in the app alone. */
+function readerOf({ kind, workspaceId, userId }: Principal): Reader {
+  return { workspaceId, personId: kind === 'session' ? userId : null }
+}
+
 async function openPage(parts: ReadParts, { principal, query, signal }: Call<typeof listWorkflowRuns>) {
   const { limit = defaultPage, status, workflowId, cursor } = query
   const [before] = cursor === undefined ? [] : decodeCursor(cursor, [rowIdPart])
@@ -57,7 +63,7 @@ async function openPage(parts: ReadParts, { principal, query, signal }: Call<typ
   let told = limit
   async function* tell() {
     let length = 0
-    for await (const run of readRuns(parts, principal.workspaceId, runIds, signal)) {
+    for await (const run of readRuns(parts, readerOf(principal), runIds, signal)) {
       const record = recordOf(run)
       yield record
       length += record.length

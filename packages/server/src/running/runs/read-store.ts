@@ -59,13 +59,17 @@ const shownColumns = [
 ] as const
 
 /**
- * Runs and then, a row each, their steps; in one statement, so that they belong together. A step is a row of its own so
- * that the driver, too, gives the thread back between them.
+ * Runs and then, a row each, their steps; in one statement, so that they belong together. The conversation that launched
+ * one is told to who sees it: `$3` is whose private ones are seen. A step is a row of its own so that the driver, too,
+ * gives the thread back between them.
  */
 const readStatement = (name: string, isLarge: string): HotStatement => ({
   name,
   text: `with shown as (
-      select ${shownColumns}, inputs, result, error, ${isLarge} as is_large from workflow_runs r
+      select ${shownColumns.filter((column) => column !== 'conversation_id')}, case when exists (
+          select from threads t where t.workspace_id = r.workspace_id and t.thread_id = r.conversation_id
+            and (t.visibility = 'workspace' or t.user_id = $3::uuid)) then conversation_id end as conversation_id,
+        inputs, result, error, ${isLarge} as is_large from workflow_runs r
       where run_id = any($1::text[]) and workspace_id = $2 and status not in ('launching', 'void'))
     select ${shownColumns}, is_large, case when not is_large then inputs::text end as inputs,
       case when not is_large then result::text end as result, case when not is_large then error::text end as error,
@@ -91,25 +95,32 @@ const listSmallStatement = readStatement(
 )
 const listStatement = readStatement('read-runs', 'false')
 
-/** Those that are small enough to be held many at a time; of others that they are there. */
-export function listSmallRuns(database: Database, workspaceId: string, runIds: readonly string[]) {
-  return listShown(database, listSmallStatement, workspaceId, runIds)
+/** For whom it is read. */
+export interface Reader {
+  readonly workspaceId: string
+  /** Whose private conversations are told of: a person's in the app, nobody's by a key or an app, or to many at once. */
+  readonly personId: string | null
 }
 
-export function listRuns(database: Database, workspaceId: string, runIds: readonly string[]) {
-  return listShown(database, listStatement, workspaceId, runIds)
+/** Those that are small enough to be held many at a time; of others that they are there. */
+export function listSmallRuns(database: Database, reader: Reader, runIds: readonly string[]) {
+  return listShown(database, listSmallStatement, reader, runIds)
+}
+
+export function listRuns(database: Database, reader: Reader, runIds: readonly string[]) {
+  return listShown(database, listStatement, reader, runIds)
 }
 
 async function listShown(
   database: Database,
   statement: HotStatement,
-  workspaceId: string,
+  { workspaceId, personId }: Reader,
   runIds: readonly string[],
 ): Promise<ReadRow[]> {
   type Row =
     | (Omit<ReadRow, 'steps'> & { step_id: null })
     | { run_id: string; step_id: string; record: string }
-  const rows = await database.hot<Row>(statement, [runIds, workspaceId])
+  const rows = await database.hot<Row>(statement, [runIds, workspaceId, personId])
   const runs = new Map<string, ReadRow & { steps: Map<string, string> }>()
   for (const row of rows) {
     if (row.step_id === null) runs.set(row.run_id, { ...row, steps: new Map() })

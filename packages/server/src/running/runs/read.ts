@@ -9,7 +9,7 @@ import {
 import { isPassing } from '#platform/database-errors.ts'
 import type { FairPlaces } from '#platform/fair-places.ts'
 import { fieldsOf, JsonText, textsOf } from '#platform/json-text.ts'
-import { listRuns, listSmallRuns, type ReadRow } from './read-store.ts'
+import { listRuns, listSmallRuns, type Reader, type ReadRow } from './read-store.ts'
 import type { RunParts } from './run-parts.ts'
 
 export type ReadParts = Pick<RunParts, 'database' | 'definitions' | 'logger'> & {
@@ -48,26 +48,26 @@ interface RunFacts {
 
 export async function readRun(
   parts: ReadParts,
-  workspaceId: string,
+  reader: Reader,
   runId: string,
   signal?: AbortSignal,
 ): Promise<ReadRun | undefined> {
-  const [found] = await listSmallRuns(parts.database, workspaceId, [runId])
-  return found && readWhole(parts, found, signal)
+  const [found] = await listSmallRuns(parts.database, reader, [runId])
+  return found && readWhole(parts, reader, found, signal)
 }
 
 /** In their order, those that are gone left out. Large ones are read one at a time, when it is their turn. */
 export async function* readRuns(
   parts: ReadParts,
-  workspaceId: string,
+  reader: Reader,
   runIds: readonly string[],
   signal: AbortSignal,
 ): AsyncGenerator<ReadRun> {
-  const found = await listSmallRuns(parts.database, workspaceId, runIds)
+  const found = await listSmallRuns(parts.database, reader, runIds)
   const rows = new Map(found.map((row) => [row.run_id, row]))
   for (const runId of runIds) {
     const row = rows.get(runId)
-    const run = row && (await readWhole(parts, row, signal))
+    const run = row && (await readWhole(parts, reader, row, signal))
     if (run) yield run
   }
 }
@@ -75,13 +75,14 @@ export async function* readRuns(
 /** Few large ones at a time: each is held whole, and takes its share of the only thread. */
 async function readWhole(
   parts: ReadParts,
+  reader: Reader,
   found: ReadRow,
   signal = new AbortController().signal,
 ): Promise<ReadRun | undefined> {
   if (!found.is_large) return describe(parts, found)
   const leave = await parts.largeReads.take(found.workspace_id, signal)
   try {
-    const [whole] = await listRuns(parts.database, found.workspace_id, [found.run_id])
+    const [whole] = await listRuns(parts.database, reader, [found.run_id])
     return whole && (await describe(parts, whole))
   } finally {
     leave()

@@ -13,6 +13,9 @@ const endsStream: ReadonlySet<string> = new Set(['success', 'failed', 'suspended
 
 export type RunHubParts = ReadParts & HubParts & { readonly bus: Bus }
 
+/** What is read is shared by all who watch, so nothing is in it that is for some. */
+const toMany = (workspaceId: string) => ({ workspaceId, personId: null })
+
 /** `version` is null while the run is not shown yet. */
 interface FoundRun {
   readonly version: number | null
@@ -83,7 +86,7 @@ export class RunHub {
   async #find(workspaceId: string, runId: string): Promise<FoundRun | undefined> {
     const { database } = this.#parts
     const isRead = this.#hub.get(runId)?.latest !== undefined
-    const run = isRead ? undefined : await readRun(this.#parts, workspaceId, runId)
+    const run = isRead ? undefined : await readRun(this.#parts, toMany(workspaceId), runId)
     return run ? { version: run.version, run } : findVersion(database, workspaceId, runId)
   }
 
@@ -125,7 +128,7 @@ export class RunHub {
     topic.isReading = true
     try {
       while (topic.known > (topic.latest?.version ?? 0)) {
-        const found = await readRun(this.#parts, topic.workspaceId, runId)
+        const found = await readRun(this.#parts, toMany(topic.workspaceId), runId)
         if (!found) return
         this.#tell(topic, found)
       }
