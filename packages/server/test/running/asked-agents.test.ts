@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Step } from '../../../../stack/model-endpoint/step.ts'
 import type { Person } from '../../../../test/support/caller.ts'
+import { newTeamWith } from '../support/house.ts'
 import { type ChatHouse, openChatHouse, scripted } from '../support/threads.ts'
 
 /** One agent asks another, over the whole way: a thread of its own, one budget, and no longer than who asked. */
@@ -119,6 +120,61 @@ test('what is asked on from a private thread stays private, and what was read fr
   const [asker, asked] = await ended('secret')
   expect(asked).toMatchObject({ visibility: 'private', tainted: true })
   expect(asker?.tainted).toBe(true)
+})
+
+test('what was asked goes with the conversation when that becomes private, and so does what is asked then', async () => {
+  const key = (await house.newKey(person)).secret
+  const chain = ask('helper', ask('assistant', { say: 'Deep.' }), { say: 'Asked.' })
+  const threadId = await say([chain, { say: 'Done.' }])
+  const family = await ended(threadId)
+  const asked = family.slice(1).map((run) => run.thread_id)
+  expect(asked).toHaveLength(2)
+  const seen = async () => {
+    const paths = asked.flatMap((id) => [`/threads/${id}`, `/threads/${id}/messages`])
+    const answers = await Promise.all(paths.map((path) => house.call('GET', `/api/v1${path}`, { key })))
+    const { items } = (await house.call('GET', '/api/v1/threads', { key })).body
+    const listed = items.some(({ id }: { id: string }) => asked.includes(id))
+    return [...answers.map(({ status }) => status), listed]
+  }
+  const { body } = await house.call('GET', '/api/v1/traces?kind=chat', { key })
+  expect(await seen()).toEqual([200, 200, 200, 200, true])
+  expect((await call('PATCH', `/threads/${threadId}`, { visibility: 'private' })).status).toBe(200)
+  expect(await seen()).toEqual([404, 404, 404, 404, false])
+  const left = (await house.call('GET', '/api/v1/traces?kind=chat', { key })).body
+  expect(left.items).toHaveLength(body.items.length - 3)
+  // Its owner still has all of it.
+  for (const id of asked) expect((await call('GET', `/threads/${id}`)).status).toBe(200)
+  const message = scripted(ask('helper', { say: 'Again.' }), { say: 'Again done.' })
+  await house.send(person, threadId, message)
+  await eventually(async () => {
+    await tend()
+    const rows = (await runsOf()).filter(
+      ({ parent_run, thread_id }) => parent_run !== null && !asked.includes(thread_id),
+    )
+    expect(rows.at(-1)).toMatchObject({ visibility: 'private', status: 'completed' })
+  })
+})
+
+test('what a member had asked in a thread of somebody else goes to whose thread it is', async () => {
+  const member = await house.newPerson({ mode: 'basedmode' })
+  const team = await newTeamWith(house, person, member)
+  const inTeam = ({ token }: Person) => ({ token, headers: { 'x-workspace-id': team } })
+  const as = (who: Person, method: string, path: string, body?: object) =>
+    house.call(method, `/api/v1${path}`, { ...inTeam(who), ...(body && { body }) })
+  await as(person, 'PATCH', '/agents/assistant', { tools: ['agents'] })
+  await as(person, 'POST', '/agents', { slug: 'helper', name: 'Helper', instructions: 'Help.' })
+  await as(person, 'POST', '/threads', { threadId: 'shared' })
+  const message = scripted(ask('helper', { say: 'Yours.' }), { say: 'Done.' })
+  await as(member, 'POST', '/agents/assistant/send-message', {
+    resourceId: team,
+    threadId: 'shared',
+    message,
+  })
+  const [, asked] = await ended('shared')
+  const path = `/threads/${asked?.thread_id}`
+  expect((await as(member, 'GET', path)).status).toBe(200)
+  await as(person, 'PATCH', '/threads/shared', { visibility: 'private' })
+  expect([(await as(member, 'GET', path)).status, (await as(person, 'GET', path)).status]).toEqual([404, 200])
 })
 
 test('whoever is asked ends with who asked', async () => {

@@ -1,7 +1,7 @@
 import { chatTimeoutSeconds, type KeyDetail } from '@guildhall/contract'
 import { sql } from 'kysely'
 import { now, secondsAgo } from '#platform/clock.ts'
-import type { Database, Db, HotStatement } from '#platform/database.ts'
+import type { Database, Db, HotStatement, Tx } from '#platform/database.ts'
 import type { RunRow, ThreadRow } from './store.ts'
 import { toRunId } from './thread-log.ts'
 
@@ -278,6 +278,29 @@ export async function listPrivate(db: Db, ids: readonly number[]): Promise<numbe
     .where('visibility', '=', 'private')
     .execute()
   return rows.map(({ id }) => id)
+}
+
+/**
+ * The threads in which the agents of one were let ask others, and of those in turn, as far as everybody sees them; held.
+ * What is asked while this waits for a thread is found by the next look.
+ */
+export async function lockAskedInPublic(tx: Tx, id: number): Promise<ThreadRow[]> {
+  const { rows } = await sql<{ id: number }>`
+    with recursive asked (id) as (
+      select ${id}::bigint
+      union
+      select r.thread_row_id from asked a
+        join thread_runs asker on asker.thread_row_id = a.id
+        join thread_runs r on r.parent_run = asker.id)
+    select id from asked where id <> ${id}`.execute(tx)
+  return tx
+    .selectFrom('threads')
+    .selectAll()
+    .where('id', '=', sql<number>`any(${rows.map((row) => row.id)}::bigint[])`)
+    .where('visibility', '=', 'workspace')
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute()
 }
 
 /** Of processes that are gone. */

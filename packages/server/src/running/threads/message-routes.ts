@@ -126,7 +126,11 @@ async function take(
 /** By which run's agent this is said, if it is an agent's call; no client can claim that. */
 async function askedBy(tx: Parameters<typeof accept>[0], { origin, principal }: SendCall) {
   const runId = origin?.runId === undefined ? undefined : fromRunId(origin.runId)
-  return runId === undefined ? undefined : store.findRunOfWorkspace(tx, principal.workspaceId, runId)
+  const found =
+    runId === undefined ? undefined : await store.findRunOfWorkspace(tx, principal.workspaceId, runId)
+  // Who sees it decides who sees what is asked: held, or it could become private before that is there to follow it.
+  const thread = found && (await store.holdThread(tx, found.thread.id))
+  return thread && { run: found.run, thread }
 }
 
 function describeBegun({ run, change }: Accepted): AnswerOf<(typeof threadStreamRoutes)['chat']> {

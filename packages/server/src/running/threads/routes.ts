@@ -7,13 +7,13 @@ import { createOnce } from '#operations/idempotency/idempotency.ts'
 import { decodeCursor, rowIdPart, timePart, toPage } from '#operations/page.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Db, Tx } from '#platform/database.ts'
-import { deleteChatTrace } from '#running/traces/traces.ts'
 import type { Streams } from '#streams/streams.ts'
 import { requireAgent } from './addressed.ts'
 import { changeThread, interruptRun, type ThreadParts } from './changes.ts'
 import { createThread, mayWake, notToBeWoken } from './create.ts'
 import { describeRun, describeThread, describeThreadItem } from './describe.ts'
 import { findVisible, noteThread, requireThread } from './enter.ts'
+import { hideThread } from './hide.ts'
 import { breakOffRun, interrupted } from './lifecycle.ts'
 import { deleteOldSubscriptions, listRuns, listThreads } from './list-store.ts'
 import { messageHandlers } from './message-routes.ts'
@@ -64,6 +64,7 @@ export function threadFeature(parts: ThreadParts, streams?: Streams): Feature {
 
     updateThread: async ({ principal, params, body, deps, access }) => {
       const { id } = await requireThread(deps.database.db, principal, params.id)
+      let hidden: readonly number[] = []
       const changed = await changeThread(parts, id, async (tx, { thread }) => {
         const isOwner = principal.kind === 'session' && thread.user_id === principal.userId
         if ((body.visibility ?? thread.visibility) !== thread.visibility && !isOwner) throw ownersAlone()
@@ -72,7 +73,7 @@ export function threadFeature(parts: ThreadParts, streams?: Streams): Feature {
         // Whoever saw it hears that they see it no more, and whoever sees it from now on that they do.
         for (const visibility of [thread.visibility, body.visibility ?? thread.visibility])
           noteThread(tx, { ...thread, visibility }, ['threads', 'traces'])
-        if (body.visibility === 'private') await deleteChatTrace(tx, thread.workspace_id, thread.trace_id)
+        if (body.visibility === 'private') hidden = await hideThread(tx, thread)
         await store.updateThread(tx, id, {
           ...(body.title !== undefined && { title: body.title }),
           ...(body.visibility !== undefined && { visibility: body.visibility }),
@@ -81,7 +82,7 @@ export function threadFeature(parts: ThreadParts, streams?: Streams): Feature {
         return true
       })
       if (!changed) throw new ApiError('NOT_FOUND')
-      if (body.visibility === 'private') tellPrivate(parts, id)
+      for (const one of hidden) tellPrivate(parts, one)
       return readThread(deps.database.db, principal, params.id)
     },
 

@@ -59,6 +59,11 @@ export async function lockThread(tx: Tx, id: number): Promise<ThreadRow | undefi
   return tx.selectFrom('threads').selectAll().where('id', '=', id).forNoKeyUpdate().executeTakeFirst()
 }
 
+/** For who goes by what a thread is like: until the transaction ends, nobody changes that. */
+export async function holdThread(tx: Tx, id: number): Promise<ThreadRow | undefined> {
+  return tx.selectFrom('threads').selectAll().where('id', '=', id).forShare().executeTakeFirst()
+}
+
 export async function lockThreadNamed(tx: Tx, workspaceId: string, threadId: string) {
   return tx
     .selectFrom('threads')
@@ -72,7 +77,7 @@ export async function lockThreadNamed(tx: Tx, workspaceId: string, threadId: str
 export async function updateThread(
   tx: Tx,
   id: number,
-  change: Partial<Pick<ThreadRow, 'title' | 'visibility' | 'on_notification'>>,
+  change: Partial<Pick<ThreadRow, 'title' | 'visibility' | 'on_notification' | 'user_id'>>,
 ): Promise<ThreadRow> {
   return tx
     .updateTable('threads')
