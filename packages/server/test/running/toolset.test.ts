@@ -1,9 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { estimateTokens } from '#machinery/models/models.ts'
-import { bounded, outputBytes } from '#running/threads/toolset/output.ts'
 import type { Wait } from '#running/threads/toolset/toolset.ts'
 import type { Person } from '../../../../test/support/caller.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
@@ -328,36 +323,6 @@ test('a credential makes so many tool calls a minute and no more', async () => {
     used.push(outputOf(await toolset.use({ id: `w${index}`, name: 'list_workflows', input: {} })))
   expect(used.slice(0, 40).every(({ isError }) => !isError)).toBe(true)
   expect(used[40]).toMatchObject({ isError: true, output: expect.stringContaining('Too many tool calls') })
-})
-
-test('a model gets 64 KiB of an output at most, in whole characters', () => {
-  const { output } = bounded({ output: '☃'.repeat(40_000), isError: false })
-  expect(Buffer.byteLength(output)).toBeLessThanOrEqual(outputBytes)
-  expect(output).toMatch(/^☃+\n\[cut: this is the beginning of 120000 bytes; ask for less of it\]$/)
-})
-
-test('however many tools there are, a prompt has 30 of them and 6,000 tokens at most', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'tools-'))
-  const module = join(folder, 'tools.mjs')
-  writeFileSync(
-    module,
-    `export const tools = Array.from({ length: 60 }, (_, n) => ({ id: 'tool-' + n, description: 'x'.repeat(n < 30 ? 900 : 10),
-      inputSchema: { type: 'object' }, quick: true, run: async () => ({ kind: 'output', output: n }) }))`,
-  )
-  const other = await openHouse({ DATABASE_URL: await createDatabase(), TOOLS_MODULE: module })
-  try {
-    const own = Array.from({ length: 60 }, (_, n) => `tool-${n}`)
-    for (const tools of [['skills', 'workflows', ...own], own, ['skills', 'workflows', ...own.slice(30)]]) {
-      const { schemas } = newToolRun(toolsetParts(other), session, { tools }).toolset
-      expect(schemas.length).toBeLessThanOrEqual(30)
-      expect(estimateTokens(JSON.stringify(schemas))).toBeLessThanOrEqual(6000)
-      expect(schemas.length).toBeGreaterThan(20)
-    }
-    const usual = newToolRun(toolsetParts(other), session).toolset.schemas
-    expect(estimateTokens(JSON.stringify(usual))).toBeLessThan(2000)
-  } finally {
-    await other.close()
-  }
 })
 
 test('a scope that is missing is asked for with the exact call, and used once when it is given, however often the tool is asked', async () => {

@@ -369,31 +369,23 @@ interface ToolGrant {
   readonly tool: string
 }
 
+/** What somebody allowed before they were put out of a workspace is not allowed when they are back. */
 export async function findLiveGrant(db: Db, { userId, workspaceId, keyId, threadId, tool }: ToolGrant) {
-  return (
-    db
-      .selectFrom('approval_requests')
-      .select('id')
-      .where('kind', '=', 'tool')
-      .where('user_id', '=', userId)
-      .where(sql`question ->> 'threadId'`, '=', threadId)
-      .where(sql`question ->> 'tool'`, '=', tool)
-      .where('granted_until', '>', now)
-      // What they allowed before they were put out of the workspace is not allowed when they are back.
-      .where(({ exists, selectFrom }) =>
-        exists(
-          selectFrom('workspace_members as m')
-            .whereRef('m.workspace_id', '=', 'approval_requests.workspace_id')
-            .whereRef('m.user_id', '=', 'approval_requests.user_id')
-            .whereRef('m.joined_at', '<=', 'approval_requests.created_at'),
-        ),
-      )
-      .where('workspace_id', '=', workspaceId)
-      .where('key_id', 'is not distinct from', keyId)
-      .where('status', '=', 'granted')
-      .limit(1)
-      .executeTakeFirst()
-  )
+  return db
+    .selectFrom('approval_requests')
+    .select('id')
+    .where('kind', '=', 'tool')
+    .where('user_id', '=', userId)
+    .where(sql`question ->> 'threadId'`, '=', threadId)
+    .where(sql`question ->> 'tool'`, '=', tool)
+    .where('granted_until', '>', now)
+    .where(sql<boolean>`(workspace_id, user_id) in (select m.workspace_id, m.user_id
+      from workspace_members m where m.joined_at <= approval_requests.created_at)`)
+    .where('workspace_id', '=', workspaceId)
+    .where('key_id', 'is not distinct from', keyId)
+    .where('status', '=', 'granted')
+    .limit(1)
+    .executeTakeFirst()
 }
 
 /** What the owner of a key is asked about its limit. */
