@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config'
 
 /**
  * unit: pure files, beside their source. server: the server's parts against real PostgreSQL, Redis and Restate.
+ * counted: what requests have the server's code do.
  * conformance: the specification over HTTP against a running stack. system: whole stacks, with faults and races.
  * sdk: the library against a stack of two API processes, through connections that break.
  * cli: the program guild, run as a process, in a real terminal too, against a stack.
@@ -27,6 +28,9 @@ const peers = existsSync('bench/peers/node_modules')
 /** The library as a package on other runtimes, where those are installed (`npm run test:package`). */
 const withoutRuntimes = existsSync('test/runtimes/node_modules') ? [] : ['packages/sdk/test/package/**']
 
+/** What requests have the process do, in counts. */
+const counted = 'packages/server/test/house/heaviest*.test.ts'
+
 export default defineConfig({
   test: {
     // Two cores: files of one project that start servers run one after the other.
@@ -50,6 +54,7 @@ export default defineConfig({
         test: {
           name: 'server',
           include: [`packages/server/test/**/*.${kind}.ts`],
+          exclude: [counted],
           globalSetup: ['packages/server/test/support/global-setup.ts'],
           // Each file has a database, each worker a Redis: three keep two cores busy while some wait.
           maxWorkers: 3,
@@ -58,6 +63,18 @@ export default defineConfig({
           isolate: false,
           testTimeout: 90_000,
           hookTimeout: 120_000,
+          ...common,
+        },
+      },
+      {
+        test: {
+          // A process of their own: in code that has run before the counting began, only calls are counted.
+          name: 'counted',
+          include: [counted],
+          globalSetup: ['packages/server/test/support/global-setup.ts'],
+          fileParallelism: false,
+          testTimeout: 90_000,
+          hookTimeout: 240_000,
           ...common,
         },
       },

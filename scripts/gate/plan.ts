@@ -30,7 +30,10 @@ const project = (name: string): Step => ({
 
 /** Two cores. What mostly waits stands beside what mostly computes; kills come last. */
 export const plan: Plan = [
-  [[script('check'), project('unit'), project('peers'), project('catalog')], [project('server')]],
+  [
+    [script('check'), project('unit'), project('peers'), project('catalog'), project('counted')],
+    [project('server')],
+  ],
   [
     [project('conformance'), project('system')],
     [project('sdk'), project('cli'), project('e2e')],

@@ -166,7 +166,12 @@ export const tests: readonly Proof[] = [
     run: {
       files: [
         ...system('weight.proof'),
-        ...server('transports/slow-clients', 'house/heaviest', 'house/heaviest-reads'),
+        ...server(
+          'transports/slow-clients',
+          'house/heaviest',
+          'house/heaviest-writes',
+          'house/heaviest-reads',
+        ),
         'packages/server/test/house/heaviest.proof.ts',
       ],
     },

@@ -18,6 +18,8 @@ export const heavyRoutes: readonly HeavyRoute[] = [
   ...readingRoutes.map((each) => ({ ...each, make: readingCase(each.name) })),
 ].map((each, turn) => ({ ...each, turn }))
 
+export const heavyWrites = heavyRoutes.filter(({ route }) => route.method !== 'GET')
+
 let played = 0
 
 /**
