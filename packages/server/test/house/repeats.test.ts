@@ -11,8 +11,8 @@ import type { WritingCall } from '../support/writing-stage.ts'
 
 /**
  * Every route of the contract that makes or decides something, asked under an Idempotency-Key by a client that loses the
- * answer. Then everything it rests on is taken away: all that the workspace has, its credits and files, the scopes of the
- * key, the engine. Whoever repeats is told the same all the same, by another process too.
+ * answer. Whoever repeats is told the same, by another process too: when no limit has room for another one, and when
+ * everything it rests on is taken away, all that the workspace has, its credits and files, the scopes of the key, the engine.
  */
 const creating = Object.entries<Route>(routes)
   // A repeat of what answers by events joins them: thread-streams.test.ts.
@@ -42,6 +42,8 @@ let ingress: Ingress
 let databaseUrl: string
 let house: House
 let second: House
+/** Where every quota is used up by what was made. */
+let full: House
 const made = new Map<string, Made>()
 
 beforeAll(async () => {
@@ -56,11 +58,20 @@ beforeAll(async () => {
   }
   house = await openHouse(env)
   second = await openHouse(env)
+  full = await openHouse({
+    ...env,
+    QUOTA_ARTIFACT_BYTES: '1',
+    QUOTA_ARTIFACT_FILES: '1',
+    QUOTA_IDLE_EXECUTIONS: '1',
+    QUOTA_IDLE_EXECUTIONS_PER_KEY: '1',
+    QUOTA_TRACE_BYTES: '1',
+  })
 })
 
 afterAll(async () => {
   await house?.close()
   await second?.close()
+  await full?.close()
   await ingress?.close()
 })
 
@@ -88,6 +99,9 @@ async function callOf(name: string, route: Route): Promise<WritingCall> {
   return { ...rest, key: (await house.newKey(person, { access: 'full' })).secret, headers }
 }
 
+/** More than may wait for an answer at a time. */
+const untilFull = 6
+
 const said = ({ status, text }: Answer) => `${status} ${text}`
 const madeBy = (name: string) => made.get(name) as Made
 
@@ -97,6 +111,17 @@ describe.each(creating)('$name', ({ name, route }) => {
     const first = await sendBy(house, route, call)
     expect([200, 201, 202], first.text).toContain(first.status)
     made.set(name, { call, first })
+  })
+})
+
+describe.each(creating)('$name', ({ name, route }) => {
+  test('is answered as the first time where there is room for no other', async () => {
+    const { call, first } = madeBy(name)
+    const again = () => ({ ...call, headers: { ...call.headers, 'idempotency-key': randomUUID() } })
+    for (let n = 0; n < untilFull; n++) await sendBy(full, route, again())
+    const answer = await sendBy(full, route, call)
+    if (route.answersSecret) expect(answer.status, answer.text).toBe(409)
+    else expect(said(answer)).toBe(said(first))
   })
 })
 
