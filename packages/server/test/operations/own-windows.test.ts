@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { request } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Answer, Person } from '../../../../test/support/caller.ts'
 import { openExecutions } from '../support/event-streams.ts'
@@ -135,4 +136,17 @@ test('a signed stream counts against the credential that got its address, and a 
   expect((await open({ key: secret })).headers.get('x-ratelimit-remaining')).toBe(String(limits.stream - 1))
   const forged = await fetch(`${house.url}/api/v1/executions/${execution.executionId}/stream?token=forged`)
   expect(forged.headers.get('x-ratelimit-limit')).toBe(String(limits.refused))
+})
+
+test('whose window is full is refused before the body is read', async () => {
+  await exhaust(() => pollFor(randomUUID()))
+  const headers = { 'content-type': 'application/json', 'content-length': 100 }
+  const sent = request(`${house.url}/api/v1/activate/poll`, { method: 'POST', headers })
+  const status = await new Promise((resolve, reject) => {
+    sent.on('response', (response) => resolve(response.statusCode)).on('error', reject)
+    // Nothing of the hundred bytes ever comes.
+    sent.flushHeaders()
+  })
+  sent.destroy()
+  expect(status).toBe(429)
 })

@@ -4,7 +4,7 @@ import { createServer, type Http2Server } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createEndpointHandler, type WorkflowContext, workflow } from '@restatedev/restate-sdk'
+import { createEndpointHandler, service, type WorkflowContext, workflow } from '@restatedev/restate-sdk'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { PausedRuns } from '#running/runs/tend.ts'
 import { type RestateServer, startRestate } from '../../../../stack/restate.ts'
@@ -25,7 +25,7 @@ const reached: string[] = []
 beforeAll(async () => {
   engine = await startRestate({ dir })
   const identityKeys = [engine.identityKey]
-  worker = createServer(createEndpointHandler({ services: [failing], identityKeys, logger: () => {} }))
+  worker = createServer(createEndpointHandler({ services: [failing, failingSteps], identityKeys, logger: () => {} }))
   await new Promise<void>((resolve) => worker.listen(0, '127.0.0.1', resolve))
   const uri = `http://127.0.0.1:${(worker.address() as AddressInfo).port}`
   const headers = { 'content-type': 'application/json' }
@@ -54,6 +54,19 @@ const failing = workflow({
     run: async (ctx: WorkflowContext): Promise<void> => {
       if (!isMended) throw new Error('no database here')
       reached.push(ctx.key)
+    },
+  },
+  options: {
+    journalRetention: 0,
+    retryPolicy: { initialInterval: 10, maxAttempts: 2, onMaxAttempts: 'pause' },
+  },
+})
+
+const failingSteps = service({
+  name: 'StepRunner',
+  handlers: {
+    run: async (): Promise<void> => {
+      throw new Error('no database here')
     },
   },
   options: {
@@ -106,4 +119,22 @@ test('after a time without the database the hour begins again', async () => {
   await until(async () => (await asides()).some((call) => call.runId === runId), 20_000)
   await paused.tend()
   expect((await runs.get(runId)).body.run.status).toBe('running')
+})
+
+test('a step that is put aside is ended too, so that who called it goes on', async () => {
+  const headers = { 'content-type': 'application/json' }
+  const answer = fetch(`${engine.ingressUrl}/StepRunner/run`, { method: 'POST', headers, body: '{}' })
+  await until(async () => (await asides()).some(({ runId }) => runId === undefined), 20_000)
+  const paused = new PausedRuns(runParts(house), { lookEveryMs: 0, tendForMs: 1 })
+  let isOver = false
+  const ended = answer.then(({ ok }) => {
+    isOver = true
+    return ok
+  })
+  await until(async () => {
+    await paused.tend()
+    return isOver
+  }, 20_000)
+  expect(await ended).toBe(false)
+  expect((await asides()).filter(({ runId }) => runId === undefined)).toEqual([])
 })
