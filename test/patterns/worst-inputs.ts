@@ -14,13 +14,13 @@ export const worstInputs: readonly (readonly [pattern: RegExp, ...attacks: Attac
   [/^\p{M}$/u, ['', '\u0301', ''], ['', 'a', '']],
   // What things and people are called, and their addresses.
   [
-    /^(?=.*[\p{L}\p{N}\p{P}\p{S}])(?:[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|[\u200c\u200d])*$/u,
+    /^(?=.*(?![\u115f\u1160\u2800\u3164\uffa0\u{1d159}])[\p{L}\p{N}\p{P}\p{S}])(?:[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|[\u200c\u200d])*$/u,
     ['', ' ', ''],
     ['a', '\u200d', '\n'],
     ['', 'a', '\u202e'],
   ],
   [
-    /^$|^(?=.*[\p{L}\p{N}\p{P}\p{S}])(?:[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|[\u200c\u200d])*$/u,
+    /^$|^(?=.*(?![\u115f\u1160\u2800\u3164\uffa0\u{1d159}])[\p{L}\p{N}\p{P}\p{S}])(?:[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|[\u200c\u200d])*$/u,
     ['', ' ', ''],
     ['a', '\u200c', '\n'],
   ],

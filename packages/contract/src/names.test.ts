@@ -37,7 +37,7 @@ test('whatever is called by a name or a label is called by something that can be
   expect(open.map(([path]) => path)).toEqual([])
 })
 
-test.each(['a', 'Ünï–çødé 4', '日本', '❤️', '👩‍💻 laptop', 'می‌خواهم', "it's (1)", ' a '])(
+test.each(['a', 'Ünï–çødé 4', '日本', '❤️', '👩‍💻 laptop', 'می‌خواهم', "it's (1)", ' a ', '\u2800 a'])(
   '%j is a name',
   (name) => {
     expect(namePattern.test(name)).toBe(true)
@@ -56,6 +56,10 @@ test.each([
   'a\tb',
   'a\u2028b',
   'a\u{e0041}b',
+  '\u2800',
+  '\u3164',
+  '\uffa0 \u115f',
+  '\u{1d159}',
 ])('%j is none', (name) => {
   expect(namePattern.test(name)).toBe(false)
 })
