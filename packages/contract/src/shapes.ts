@@ -65,7 +65,8 @@ export const IdParam = Type.Object({ id: Type.String() })
  * the direction or begins a line, and something that is seen: fillers are letters too, and the empty Braille pattern is a
  * sign. The two joiners stay, without which some scripts and signs cannot be written.
  */
-export const namePattern = /^(?=.*(?![\u115f\u1160\u2800\u3164\uffa0\u{1d159}])[\p{L}\p{N}\p{P}\p{S}])(?:[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|[\u200c\u200d])*$/u
+export const namePattern =
+  /^(?=.*(?![\u115f\u1160\u2800\u3164\uffa0\u{1d159}])[\p{L}\p{N}\p{P}\p{S}])(?:[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|[\u200c\u200d])*$/u
 
 export const Name = (maxLength: number) =>
   Type.String({ minLength: 1, maxLength, pattern: namePattern.source })

@@ -114,7 +114,8 @@ export const traceHandoverRoutes = defineRoutes({
     method: 'DELETE',
     path: '/api/v1/traces/:id/handovers/:handoverId',
     summary: 'Take a code back that nobody has claimed',
-    description: '409 when it has been claimed or has expired.',
+    description:
+      '409 when it has been claimed or has expired. Codes that others made need the scope trace:write.',
     resource: 'handovers',
     verb: 'revoke',
     ...writes,

@@ -58,7 +58,7 @@ export const listHandovers: Operation<{ params: { id: string } }, ListHandoversA
 /**
  * Take a code back that nobody has claimed.
  *
- * 409 when it has been claimed or has expired.
+ * 409 when it has been claimed or has expired. Codes that others made need the scope trace:write.
  */
 export const revokeHandover: Operation<{ params: { id: string; handoverId: string } }, Success> = {
   name: 'revokeHandover',
@@ -102,7 +102,7 @@ export class Handovers extends Resource {
   /**
    * Take a code back that nobody has claimed.
    *
-   * 409 when it has been claimed or has expired.
+   * 409 when it has been claimed or has expired. Codes that others made need the scope trace:write.
    */
   revoke(id: string, handoverId: string, options?: CallOptions): Promise<Success> {
     return this.client.call(

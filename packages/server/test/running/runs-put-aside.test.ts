@@ -25,7 +25,9 @@ const reached: string[] = []
 beforeAll(async () => {
   engine = await startRestate({ dir })
   const identityKeys = [engine.identityKey]
-  worker = createServer(createEndpointHandler({ services: [failing, failingSteps], identityKeys, logger: () => {} }))
+  worker = createServer(
+    createEndpointHandler({ services: [failing, failingSteps], identityKeys, logger: () => {} }),
+  )
   await new Promise<void>((resolve) => worker.listen(0, '127.0.0.1', resolve))
   const uri = `http://127.0.0.1:${(worker.address() as AddressInfo).port}`
   const headers = { 'content-type': 'application/json' }

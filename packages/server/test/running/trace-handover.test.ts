@@ -211,3 +211,15 @@ test('a trace has at most twenty codes at a time, and a repeated request no seco
   for (let i = 1; i < 20; i++) expect((await offer(traceId)).status).toBe(201)
   expect((await offer(traceId)).status).toBe(409)
 })
+
+test('a key takes back its own codes, and those of others with the scope to hand on their work', async () => {
+  const traceId = await newTrace(house, person)
+  const { handoverId } = (await offer(traceId)).body
+  const revokeBy = async (scopes: string[]) => {
+    const { secret } = await house.newKey(person, { access: 'declared', scopes })
+    return house.call('DELETE', path(traceId, `handovers/${handoverId}`), { key: secret })
+  }
+  const refused = await revokeBy(['tool:execute'])
+  expect([refused.status, refused.body.error.details.missing_scopes]).toEqual([403, ['trace:write']])
+  expect((await revokeBy(['trace:write'])).body).toEqual({ success: true })
+})

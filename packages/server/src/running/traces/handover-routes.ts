@@ -4,6 +4,7 @@ import { ApiError } from '#operations/errors.ts'
 import { createOnce } from '#operations/idempotency/idempotency.ts'
 import type { Principal } from '#operations/principal.ts'
 import type { Bus } from '#platform/bus.ts'
+import type { Db } from '#platform/database.ts'
 import { briefTrace, findSubject } from './briefing.ts'
 import { howToContinue } from './describe.ts'
 import {
@@ -15,7 +16,7 @@ import {
   pickUp,
 } from './handover.ts'
 import * as handovers from './handover-store.ts'
-import { requireClaimable, requireTrace, requireTraceToGoOn } from './rights.ts'
+import { requireClaimable, requireRevocable, requireTrace, requireTraceToGoOn } from './rights.ts'
 import { traceChannel } from './tail.ts'
 
 export function handoverHandlers(parts: HandoverParts & { readonly bus: Bus }) {
@@ -52,12 +53,13 @@ export function handoverHandlers(parts: HandoverParts & { readonly bus: Bus }) {
       const { params, access } = call
       const { handoverId } = params
       const { id: traceId, workspace_id: workspaceId } = await requireTrace(call, params.id)
+      const find = (on: Db) => handovers.findHandover(on, workspaceId, traceId, handoverId)
+      const found = await find(db)
+      if (!found) throw new ApiError('NOT_FOUND')
+      await requireRevocable(call, found)
       await database.transaction(async (tx) => {
-        const found = await handovers.findHandover(tx, workspaceId, traceId, handoverId)
-        if (!found) throw new ApiError('NOT_FOUND')
         const revoked = await handovers.updateRevoked(tx, handoverId)
-        if (!revoked && found.status !== 'revoked')
-          throw isOver((await handovers.findHandover(tx, workspaceId, traceId, handoverId)) ?? found)
+        if (!revoked && found.status !== 'revoked') throw isOver((await find(tx)) ?? found)
         await access.spend(tx)
       })
       return succeeded

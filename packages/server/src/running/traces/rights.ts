@@ -43,6 +43,11 @@ export async function requireClaimable(call: Asking, found: HandoverRow): Promis
   if (found.created_by_key === call.principal.apiKeyId) await requireGoingOn(call, trace)
 }
 
+/** A code is taken back by who made it, or by who may hand on work of others. */
+export async function requireRevocable(call: Caller, found: HandoverRow): Promise<void> {
+  await requireOwnOr(['trace:write'], call, [found.created_by_key])
+}
+
 type Held = Pick<store.FoundTrace, 'api_key_id' | 'holder_key_id'>
 
 async function requireGoingOn(call: Caller, trace: Held): Promise<void> {
