@@ -73,7 +73,7 @@ const scopes: readonly ScopeInfo[] = [
     scope: 'trace:write',
     group: 'trace',
     sensitive: false,
-    description: 'Add to the record of what agents did',
+    description: 'Add to the record of what agents did, and go on with the work of others and its files',
   },
 ]
 

@@ -24,7 +24,11 @@ const known: Readonly<Record<string, ScopeWords>> = {
     means: 'Balance, spending and limits. It cannot pay with it.',
   },
   'trace:read': { title: 'Read run history', means: 'All that agents said and did here.' },
-  'trace:write': { title: 'Add to run history', means: 'It can add, and change nothing that is there.' },
+  'trace:write': {
+    title: 'Add to run history',
+    means:
+      'It can add, and change nothing that is there. It can go on with work of others, with the files it left.',
+  },
 }
 
 const connector = /^connector:([a-z0-9_-]+):(read|exec)$/
