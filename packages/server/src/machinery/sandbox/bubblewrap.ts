@@ -22,7 +22,7 @@ import { assembleFilter, machineOf } from './seccomp.ts'
 export function createBubblewrap(config: SandboxConfig): Launcher {
   return {
     name: config.kind,
-    overhead: { memoryBytes: 32 * 1024 * 1024, pids: 1, pidsForEach: 1 },
+    overhead: { memoryBytes: 32 * 1024 * 1024, pids: 2, pidsForEach: 1 },
     joinsGroup: false,
     check: async () => {},
     forget: async () => {},

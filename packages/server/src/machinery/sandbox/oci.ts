@@ -20,12 +20,12 @@ const execute = promisify(execFile)
 const megabyte = 1024 * 1024
 
 const runtimes = {
-  runc: { options: [], overhead: { memoryBytes: 64 * megabyte, pids: 1, pidsForEach: 1 } },
+  runc: { options: [], overhead: { memoryBytes: 64 * megabyte, pids: 2, pidsForEach: 1 } },
   // gVisor's kernel is a process with threads and memory of its own, counted with the skill's, and follows each of the
   // skill's processes with up to 16 tasks. It does the work of the filter, which its versions read differently.
   runsc: {
     options: ['--network=none', '--platform=ptrace'],
-    overhead: { memoryBytes: 256 * megabyte, pids: 128, pidsForEach: 16 },
+    overhead: { memoryBytes: 256 * megabyte, pids: 144, pidsForEach: 16 },
   },
 } as const
 

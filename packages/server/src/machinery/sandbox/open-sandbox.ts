@@ -71,7 +71,9 @@ export function openSandbox({ id, line, group, env, cpuSeconds, end }: OpenSandb
       })
       command.signal?.throwIfAborted()
       return { ...answer, timedOut: watch.expired(), outOfMemory: await outOfMemory() }
-    } catch (error) {
+    } catch (cause) {
+      // Whatever keeps the first process from running a command, it is not to be trusted with another.
+      const error = isRefusal(cause) ? line.lose('The sandbox could not run a command', cause) : cause
       command.signal?.throwIfAborted()
       // When memory ran out the kernel may have ended the first process as well.
       if (!(await outOfMemory().catch(() => false))) throw error
@@ -135,6 +137,10 @@ export function openSandbox({ id, line, group, env, cpuSeconds, end }: OpenSandb
       return closing
     },
   }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof SandboxError && error.reason === 'refused'
 }
 
 /** Stops the command when its time, its CPU time or its caller's patience is over. */

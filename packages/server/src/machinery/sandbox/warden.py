@@ -3,17 +3,22 @@
 It is process 1 of a process namespace, and all rests on that: nothing inside can signal it, every orphan becomes its
 child, and kill(-1) reaches everything but itself, so that when wait() finds no child the command and all it started are
 gone. It runs with no more rights than the commands; the worker believes none of its words beyond what a command could
-say anyway. When the worker's end of the pipe closes it exits, and the kernel ends the rest.
+say anyway. When the worker's end of the pipe closes it exits, and the kernel ends the rest: the thread that listens to
+the worker sees to that, so that it does not matter what the other one is doing.
+
+A command can read its own output away, send the end of a pipe where nobody closes it, and in gVisor open the pipe that
+wakes this process. So nothing here waits for a pipe of a command, and nothing rests on what comes out of one.
 
 A message is two big-endian 32-bit lengths, a JSON head, a body. The worker sends one request and waits for its answer;
 only `stop` may come while a command runs. Files are reached one path component at a time without following links.
 """
-import ctypes, errno, json, os, select, signal, stat, struct, sys
+import ctypes, errno, json, os, queue, select, signal, stat, struct, sys, threading
 
 ROOTS = ('workspace', 'skill')
 CHUNK = 1 << 18
 MAX_DEPTH = 32
 MAX_NAMES = 200
+LOOK_EVERY_SECONDS = 0.25
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 PR_SET_DUMPABLE = 4
 
@@ -22,15 +27,25 @@ class Refusal(Exception):
     pass
 
 
-def read_exactly(size):
-    parts = []
-    while size > 0:
-        part = os.read(requests, min(size, CHUNK))
+def listen():
+    """In a thread. It waits for nobody: while a command runs there is at most a stop to be heard."""
+    while True:
+        part = os.read(requests, CHUNK)
         if not part:
             os._exit(0)
-        parts.append(part)
-        size -= len(part)
-    return b''.join(parts)
+        heard.put(part)
+        try:
+            os.write(waker, b'\0')
+        except BlockingIOError:
+            pass
+
+
+def read_exactly(size):
+    while len(unread) < size:
+        unread.extend(heard.get())
+    taken = bytes(unread[:size])
+    del unread[:size]
+    return taken
 
 
 def write_all(fd, data):
@@ -257,34 +272,37 @@ def end_all(child, status):
             status = found
 
 
+def read_ready(fd):
+    """What is there; None when nothing is, whatever has been said about it before."""
+    try:
+        return os.read(fd, CHUNK)
+    except BlockingIOError:
+        return None
+
+
 def drain(outputs, fd, limit):
-    part = os.read(fd, CHUNK)
+    part = read_ready(fd)
     kept = outputs[fd]
     room = limit - len(kept['bytes'])
-    kept['cut'] = kept['cut'] or len(part) > room
-    kept['bytes'] += part[:room]
+    kept['cut'] = kept['cut'] or len(part or b'') > room
+    kept['bytes'] += (part or b'')[:room]
     return part
 
 
 def follow(child, outputs, limit):
-    """Until the command itself has ended or is stopped. Then all it left running ends too."""
-    status, ended, open_fds = None, False, set(outputs)
-    while not ended:
-        ready, _, _ = select.select([requests, woken, *open_fds], [], [])
-        if requests in ready:
+    """Until the command itself has ended or is stopped; its status when it has."""
+    status, open_fds = None, set(outputs)
+    while status is None:
+        # A command in gVisor can take away what wakes this process.
+        ready, _, _ = select.select([woken, *open_fds], [], [], LOOK_EVERY_SECONDS)
+        read_ready(woken)
+        if unread or not heard.empty():
             receive()
-            ended = True
-        if woken in ready:
-            os.read(woken, CHUNK)
-            status = reap(child, status)
-            ended = ended or status is not None
+            break
         for fd in open_fds.intersection(ready):
-            if not drain(outputs, fd, limit):
+            if drain(outputs, fd, limit) == b'':
                 open_fds.discard(fd)
-    status = end_all(child, status)
-    for fd in open_fds:
-        while drain(outputs, fd, limit):
-            pass
+        status = reap(child, status)
     return status
 
 
@@ -299,7 +317,10 @@ def run(request, body):
     stdout, stdout_end = os.pipe()
     stderr, stderr_end = os.pipe()
     outputs = {fd: {'bytes': bytearray(), 'cut': False} for fd in (stdout, stderr)}
+    child = status = None
     try:
+        for fd in outputs:
+            os.set_blocking(fd, False)
         try:
             child = start(request, stdin, stdout_end, stderr_end)
         finally:
@@ -307,8 +328,12 @@ def run(request, body):
                 os.close(fd)
         status = follow(child, outputs, request['maxOutputBytes'])
     finally:
-        os.close(stdout)
-        os.close(stderr)
+        # Whatever has been raised. Then nobody is left to write; who holds a pipe open all the same is not waited for.
+        status = end_all(child, status)
+        for fd in outputs:
+            while drain(outputs, fd, request['maxOutputBytes']):
+                pass
+            os.close(fd)
     killed = os.WIFSIGNALED(status)
     answer({
         'exitCode': None if killed else os.WEXITSTATUS(status),
@@ -332,6 +357,7 @@ def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+    threading.Thread(target=listen, daemon=True).start()
     operations = {
         'hello': lambda *_: answer({'ready': True}),
         'run': run, 'read': read_file, 'write': write_file, 'list': list_files, 'collect': collect,
@@ -353,6 +379,7 @@ def main():
 
 
 requests, answers = os.dup(0), os.dup(1)
+heard, unread = queue.Queue(4), bytearray()
 woken, waker = os.pipe()
 os.set_blocking(woken, False)
 os.set_blocking(waker, False)
