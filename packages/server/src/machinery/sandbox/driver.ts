@@ -11,6 +11,7 @@ import {
   type SandboxDriver,
   SandboxError,
   type SandboxSpec,
+  type Swept,
 } from './port.ts'
 import { checkId, isId, uidOf } from './sandbox-id.ts'
 
@@ -135,11 +136,16 @@ export function createDriver(config: SandboxConfig, launcher: Launcher, cgroups:
     },
 
     async sweep(isAlive) {
-      let swept = 0
+      const swept: Swept = { cleared: [], left: [] }
       for (const id of (await readdir(lodgings).catch(() => [])).filter(isId)) {
-        const isUsed = id.startsWith(trialPrefix) ? await isYoung(id) : await isAlive(id)
-        if (isUsed) continue
-        if (await remove(id, cgroups.group(id))) swept++
+        try {
+          const isUsed = id.startsWith(trialPrefix) ? await isYoung(id) : await isAlive(id)
+          if (isUsed) continue
+          if (!(await remove(id, cgroups.group(id)))) throw new Error('Its processes have not ended yet')
+          swept.cleared.push(id)
+        } catch (cause) {
+          swept.left.push({ id, cause })
+        }
       }
       return swept
     },

@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
-import { chown, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chown, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -36,7 +36,8 @@ const runtimes = {
  */
 export function createOciRuntime(config: SandboxConfig, kind: 'runc' | 'runsc', cgroups: Cgroups): Launcher {
   const { options, overhead } = runtimes[kind]
-  const root = ['--root', join(config.directory, kind)]
+  const notes = join(config.directory, kind)
+  const root = ['--root', notes]
   const run = (...args: string[]) => execute(kind, [...root, ...args], { timeout: 10_000 })
 
   return {
@@ -80,9 +81,21 @@ export function createOciRuntime(config: SandboxConfig, kind: 'runc' | 'runsc', 
     },
 
     async forget(id) {
-      await run('delete', '--force', id)
+      try {
+        await run('delete', '--force', id)
+      } catch {
+        // Notes that a crash or a full disk has cut short cannot be read; and there is nothing else to be deleted.
+        await removeNotes(notes, id)
+      }
     },
   }
+}
+
+/** runc has a folder for each sandbox, runsc files that begin with its id, which has no underscore. */
+async function removeNotes(folder: string, id: string): Promise<void> {
+  const names = await readdir(folder).catch(() => [])
+  const own = names.filter((name) => name === id || name.startsWith(`${id}_`))
+  for (const name of own) await rm(join(folder, name), { recursive: true, force: true })
 }
 
 async function readPid(file: string): Promise<number> {

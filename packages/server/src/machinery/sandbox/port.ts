@@ -75,8 +75,15 @@ export interface SandboxDriver {
   /** Tries a sandbox; throws with what to do when this host cannot protect itself. */
   check(): Promise<void>
   create(spec: SandboxSpec): Promise<Sandbox>
-  /** Ends and removes what an earlier process of this host left behind; how many that were. */
-  sweep(isAlive: (id: string) => Promise<boolean>): Promise<number>
+  /** Ends and removes what an earlier process of this host left behind, each by itself. */
+  sweep(isAlive: (id: string) => Promise<boolean>): Promise<Swept>
+}
+
+export interface Swept {
+  /** Nothing is left of these. */
+  cleared: string[]
+  /** What could not be ended or removed; the next sweep tries again. */
+  left: { id: string; cause: unknown }[]
 }
 
 export interface SandboxConfig {

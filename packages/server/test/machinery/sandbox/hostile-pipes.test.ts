@@ -111,7 +111,7 @@ describe.each(kinds)('%s', (kind) => {
       worker.kill('SIGKILL')
     }
     await waitUntil(() => processesOf(config, spec.id).size === 0, 5000)
-    expect(await createSandboxDriver(config).sweep(async () => false)).toBe(1)
+    expect(await createSandboxDriver(config).sweep(async () => false)).toMatchObject({ cleared: [spec.id] })
   })
 })
 
