@@ -5,13 +5,22 @@ import { type ItemsRecord, itemsText } from './answer-text.ts'
 import { ApiError } from './errors.ts'
 
 /** What a route that answers a file gives back. */
-export interface FileAnswer {
-  readonly stream: Readable
-  /** Left out where it is not known before the last byte. */
-  readonly sizeBytes?: number
+export type FileAnswer = (StreamedFile | WholeFile) & {
   readonly contentType: string
   readonly fileName: string
   readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Made while it is sent. What it is made of is kept from others for as long as its reader likes. */
+interface StreamedFile {
+  readonly stream: Readable
+}
+
+/** There before any of it is sent, however slowly it is taken then. */
+export interface WholeFile {
+  /** About how long it is: that much is held for who asks, from before it is read. */
+  readonly heldBytes: number
+  read(): Promise<Buffer>
 }
 
 /** A body made once for many requests. */
@@ -119,12 +128,8 @@ export async function collect(answer: Answer, maxBytes: number): Promise<Collect
     case 'items':
       return parsed((await gatherBytes(itemsText(answer.items, answer.within), maxBytes)).toString())
     case 'file': {
-      const { stream, contentType, fileName, sizeBytes = 0 } = answer.file
-      if (sizeBytes > maxBytes) {
-        stream.destroy()
-        throw new AnswerTooLarge(maxBytes)
-      }
-      return { kind: 'bytes', contentType, fileName, bytes: await gatherBytes(stream, maxBytes) }
+      const { contentType, fileName } = answer.file
+      return { kind: 'bytes', contentType, fileName, bytes: await fileBytes(answer.file, maxBytes) }
     }
     case 'redirect':
       return { kind: 'value', status: 302, value: { location: answer.location } }
@@ -145,6 +150,14 @@ function parsed(text: string, status = 200): Collected {
 function bounded(text: string, maxBytes: number): string {
   if (Buffer.byteLength(text) > maxBytes) throw new AnswerTooLarge(maxBytes)
   return text
+}
+
+async function fileBytes(file: FileAnswer, maxBytes: number): Promise<Buffer> {
+  if ('stream' in file) return gatherBytes(file.stream, maxBytes)
+  if (file.heldBytes > maxBytes) throw new AnswerTooLarge(maxBytes)
+  const bytes = await file.read()
+  if (bytes.length > maxBytes) throw new AnswerTooLarge(maxBytes)
+  return bytes
 }
 
 async function gatherBytes(chunks: AsyncIterable<string | Buffer>, maxBytes: number): Promise<Buffer> {

@@ -146,7 +146,7 @@ export async function execute(operation: Operation, asked: AdmittedCall): Promis
     if (confirmed) await confirmed
     if (!earlier && access?.owes) await deps.database.transaction((tx) => access.spend(tx))
   } catch (error) {
-    if (answer.kind === 'file') answer.file.stream.destroy()
+    if (answer.kind === 'file' && 'stream' in answer.file) answer.file.stream.destroy()
     if (answer.kind === 'events') answer.events.abandon()
     throw error
   }

@@ -108,8 +108,6 @@ export function createDirectoryStore(root: string): BlobStore {
       }
     },
 
-    open: openBlob,
-
     read: async (name, maxBytes) => readVerified(await openBlob(name), name, maxBytes),
 
     has: async (name) => (await presentOnly(stat(fileOf(name)))) !== undefined,

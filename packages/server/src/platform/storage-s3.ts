@@ -31,7 +31,7 @@ import {
 
 const connectWithinMs = 1000
 const answerWithinMs = 10_000
-// In the middle of a body. Long, because a reader who pauses looks the same.
+// In the middle of a body.
 const silentForMs = 60_000
 const attempts = 3
 const checkWithinMs = 2000
@@ -87,8 +87,6 @@ export function createS3Store(config: S3Config): BlobStore {
       )
       return { name, checksum, sizeBytes: Body.length, created }
     },
-
-    open: openBlob,
 
     read: async (name, maxBytes) => readVerified(await openBlob(name), name, maxBytes),
 

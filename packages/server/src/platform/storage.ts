@@ -36,9 +36,10 @@ export interface OpenedBlob {
 export interface BlobStore {
   /** Throws TooLargeError, and keeps nothing, when the bytes are more than the cap. */
   put(bytes: Bytes, options: { maxBytes: number; generation?: number | null }): Promise<StoredBlob>
-  /** Not verified: the bytes leave before the last of them is known. Destroy a stream that is not read. */
-  open(name: string): Promise<OpenedBlob | undefined>
-  /** Verified: content that is not what its name says is a DamagedBlobError. */
+  /**
+   * Whole, so that no connection to the store, and no open file, is anybody's who takes it slowly. Verified: content that is
+   * not what its name says is a DamagedBlobError.
+   */
   read(name: string, maxBytes: number): Promise<Buffer | undefined>
   has(name: string): Promise<boolean>
   /** What is not there counts as deleted. */

@@ -6,9 +6,10 @@ import type { Db, Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
 import { blobName } from '#platform/storage.ts'
 import { contentChecksum } from './bundle.ts'
+import { readContent } from './content.ts'
 import { claimWriting, type Quotas, requireArtifactRoom } from './quota.ts'
 import * as store from './store.ts'
-import { missingContent, storageAway } from './store-away.ts'
+import { storageAway } from './store-away.ts'
 import { type BundleFile, unpack } from './unpack.ts'
 
 export { arrangeFiles, type Bundle, decodeBase64, toBundle } from './bundle.ts'
@@ -107,11 +108,7 @@ export async function readFiles(
   files: Awaited<ReturnType<typeof store.listBundleFiles>>,
 ): Promise<BundleFile[]> {
   const read = []
-  for (const file of files) {
-    const bytes = await storage.read(blobName(file), file.size_bytes).catch(storageAway)
-    if (!bytes) throw missingContent(file)
-    read.push({ path: file.path, bytes })
-  }
+  for (const file of files) read.push({ path: file.path, bytes: await readContent({ storage }, file) })
   return read
 }
 

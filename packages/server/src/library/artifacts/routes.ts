@@ -6,19 +6,17 @@ import type { Feature } from '#operations/feature.ts'
 import { createOnce } from '#operations/idempotency/idempotency.ts'
 import { decodeCursor, timePart, toPage } from '#operations/page.ts'
 import type { Deps } from '#platform/deps.ts'
-import { blobName } from '#platform/storage.ts'
 import {
   createArtifact,
   requireArtifactRoom,
   requireReadable,
-  storageAway,
   storeForWorkspace,
   sweepBlobs,
 } from './artifacts.ts'
 import { toBundle } from './bundle.ts'
+import { readContent } from './content.ts'
 import { givenFiles } from './given-files.ts'
 import * as store from './store.ts'
-import { missingContent } from './store-away.ts'
 
 const defaultPage = 50
 const idPattern = /^artifact_[\w-]{1,80}$/
@@ -89,11 +87,9 @@ export function artifactFeature(deps: Deps): Feature {
       }
       const file = query.path === undefined ? files[0] : files.find(({ path }) => path === query.path)
       if (!file) throw new ApiError('NOT_FOUND')
-      const blob = await deps.storage.open(blobName(file)).catch(storageAway)
-      if (!blob) throw missingContent(file)
       return {
-        stream: blob.stream,
-        sizeBytes: blob.sizeBytes,
+        heldBytes: file.size_bytes,
+        read: () => readContent(deps, file),
         contentType: 'application/octet-stream',
         fileName: file.path.split('/').at(-1) ?? 'file',
       }

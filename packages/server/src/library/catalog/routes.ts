@@ -49,7 +49,7 @@ export function catalogFeature({ database }: Pick<Deps, 'database'>): Feature {
     getMarketplaceBundle: async ({ params, deps }) => {
       const { slug, bundle_checksum, commit_hash } = await requireSkill(deps.database.db, params.slug)
       return {
-        stream: await zipBundle(deps, bundle_checksum, slug),
+        ...(await zipBundle(deps, bundle_checksum, slug)),
         contentType: 'application/zip',
         fileName: `${slug}.zip`,
         headers: { 'x-commit-hash': commit_hash },

@@ -152,7 +152,7 @@ export function skillFeature({ database }: Deps, { installWorkflow }: SkillParts
     exportSkill: async ({ principal, params, deps }) => {
       const skill = await requireSkill(deps.database.db, principal.workspaceId, params.slug)
       return {
-        stream: await zipBundle(deps, skill.bundle_checksum, skill.slug),
+        ...(await zipBundle(deps, skill.bundle_checksum, skill.slug)),
         contentType: 'application/zip',
         fileName: `${skill.slug}.zip`,
       }

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Answer, EventsAnswer, FileAnswer, PreparedJson } from '#operations/answer.ts'
+import type { Answer, EventsAnswer, FileAnswer, PreparedJson, WholeFile } from '#operations/answer.ts'
 
 import { itemsText, textChunks } from '#operations/answer-text.ts'
 
@@ -8,7 +8,13 @@ import { setCookies } from './cookies.ts'
 
 const jsonType = 'application/json; charset=utf-8'
 
-export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer) {
+/** `confirm`: asks again whether it may be had, behind what took a while. */
+export function sendAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: Answer,
+  confirm: () => Promise<void> | undefined,
+) {
   if (answer.cookies) setCookies(reply, answer.cookies)
   switch (answer.kind) {
     case 'value':
@@ -23,7 +29,7 @@ export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer:
     case 'prepared':
       return sendPrepared(request, reply.type(jsonType), answer.prepared)
     case 'file':
-      return sendFile(reply, answer.file)
+      return sendFile(reply, answer.file, confirm)
     case 'events':
       return openEvents(reply, answer.events)
     case 'redirect':
@@ -42,17 +48,23 @@ function sendPrepared(request: FastifyRequest, reply: FastifyReply, { etag, plai
 }
 
 /** Never shown by the browser as a page of ours: what is in it is somebody else's. */
-function sendFile(reply: FastifyReply, file: FileAnswer) {
-  const { stream, sizeBytes, contentType, fileName, headers } = file
+async function sendFile(reply: FastifyReply, file: FileAnswer, confirm: () => Promise<void> | undefined) {
+  const { contentType, fileName, headers } = file
+  const content = 'stream' in file ? file.stream : await readHeld(reply, file)
+  if (!('stream' in file)) await confirm()
   return reply
     .headers({
       ...headers,
       'content-type': contentType,
-      ...(sizeBytes === undefined ? {} : { 'content-length': sizeBytes }),
       'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(fileName)}`,
       'content-security-policy': "sandbox; default-src 'none'",
     })
-    .send(stream)
+    .send(content)
+}
+
+function readHeld(reply: FastifyReply, { heldBytes, read }: WholeFile): Promise<Buffer> {
+  reply.hold(heldBytes)
+  return read()
 }
 
 /** The standard headers are written at once: those set one by one are kept with each open answer, a sixth of its memory. */

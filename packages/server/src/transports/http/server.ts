@@ -200,7 +200,7 @@ function register(app: FastifyInstance, edge: EdgeContext, operation: Operation)
       const answer = await execute(operation, toCall(edge, route, request, reply))
       // Told to stop meanwhile: whoever called comes back to another process.
       if (deps.stopping.aborted) reply.header('connection', 'close')
-      const sent = sendAnswer(request, reply, answer)
+      const sent = sendAnswer(request, reply, answer, () => confirm(edge, route, request))
       if (answer.kind === 'events') {
         opened.add(request)
         observeRequest(deps, observed, request, reply)
