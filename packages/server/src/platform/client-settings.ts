@@ -8,7 +8,7 @@ export interface ClientSettings {
   readonly headersMs: number
   /** For a body, and beside it a second for each 64 KiB of it that came. */
   readonly bodyMs: number
-  /** How long somebody may take nothing of an answer that is on its way. */
+  /** In so long a while of an answer that is on its way at least 64 KiB a second have to be taken. */
   readonly unreadMs: number
   /** How many small requests of one caller are worked on at a time, and how long one counts while others of it wait. */
   readonly turns: { readonly places: number; readonly turnMs: number }

@@ -1,5 +1,6 @@
 import type { EventConnection } from '#operations/answer.ts'
 import type { Metrics } from '#platform/metrics.ts'
+import { atOwnPace } from '#platform/own-pace.ts'
 import { createTurns } from '#platform/turns.ts'
 
 const slots = 30
@@ -142,6 +143,7 @@ export class EventStreamHolder {
   }
 
   open({ response, headers }: EventConnection, closed: () => void, everyMs = this.#beatEveryMs): EventStream {
+    atOwnPace.add(response)
     const stream = new EventStream(response, this.#metrics)
     const wheel = this.#wheels.get(everyMs) ?? new Wheel(everyMs)
     this.#wheels.set(everyMs, wheel)

@@ -3,6 +3,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { endSlowClients } from '#transports/http/slow-clients.ts'
+import { WatchedResponse } from '#transports/http/watched-response.ts'
 import type { Answer, Person } from '../../../../test/support/caller.ts'
 import { until } from '../../../../test/support/processes.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
@@ -174,7 +175,7 @@ describe('an answer that nobody takes', () => {
   const held = { perCredential: 1, perAddress: 200 * mebibyte, inAll: 200 * mebibyte }
   const settings = { headersMs: 10_000, bodyMs: 10_000, unreadMs: 2000, held }
   const large = 'x'.repeat(64 * mebibyte)
-  const app = Fastify({ connectionTimeout: settings.unreadMs })
+  const app = Fastify({ http: { ServerResponse: WatchedResponse } })
   let url = ''
 
   beforeAll(async () => {

@@ -33,6 +33,7 @@ import { endSlowClients, headersWithin } from './slow-clients.ts'
 import { type SocketDoor, serveSockets } from './socket.ts'
 import { isSocketUpgrade } from './socket-address.ts'
 import { traceRequests } from './trace-requests.ts'
+import { WatchedResponse } from './watched-response.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -93,8 +94,8 @@ export function createServer(options: {
     http: {
       shouldUpgradeCallback: (request) => isSocketUpgrade(request, options.socketDoor.path),
       ...headersWithin(deps.config.clients),
+      ServerResponse: WatchedResponse,
     },
-    connectionTimeout: deps.config.clients.unreadMs,
     // An id of any length is for the route to call missing.
     routerOptions: { maxParamLength: 16_384, constraints: { accept: byMediaType } },
     clientErrorHandler: (error, socket) => answerBrokenRequest(deps, error, socket),

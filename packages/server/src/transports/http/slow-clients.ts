@@ -6,8 +6,11 @@ import { networkOf } from '#platform/network.ts'
 import { credentialOf } from './client-of.ts'
 import { HeldBytes } from './held-bytes.ts'
 import { hasNoBody } from './read-bodies.ts'
+import { SlowReaders } from './slow-readers.ts'
+import type { WatchedResponse } from './watched-response.ts'
 import { whenOver } from './when-over.ts'
 
+/** The least of a body that comes, and of an answer that goes. */
 const bytesPerSecond = 64 * 1024
 /** How often it is looked who is late. */
 const lookEveryMs = 1000
@@ -39,9 +42,11 @@ export function endSlowClients(app: FastifyInstance, settings: Omit<ClientSettin
   const bodies = new Set<BodyUnderWay>()
   const held = new HeldBytes(settings.held)
   const loop = new LoopWatch()
+  const readers = new SlowReaders(settings, { lookEveryMs, bytesPerSecond })
   const looking = setInterval(() => {
     endLate(bodies, settings, loop.look())
     endUnwanted(unwanted, settings)
+    readers.look()
   }, lookEveryMs).unref()
   app.addHook('onClose', async () => clearInterval(looking))
   app.decorateRequest('held', undefined)
@@ -50,11 +55,14 @@ export function endSlowClients(app: FastifyInstance, settings: Omit<ClientSettin
   })
   const unwanted = new Map<IncomingMessage, number>()
   app.server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    response.on('timeout', () => endUnlessTaken(response, settings, loop))
     response.once('finish', () => {
       if (!request.complete) unwanted.set(request, performance.now())
     })
     request.once('close', () => unwanted.delete(request))
+  })
+  app.addHook('onRequest', (_request, { raw }, done) => {
+    ;(raw as WatchedResponse).onWaiting = () => readers.watch(raw)
+    done()
   })
   app.addHook('preParsing', (request, reply, payload, done) => {
     if (!hasNoBody(request)) watchBody(bodies, held, request, reply, payload)
@@ -67,40 +75,17 @@ export function endSlowClients(app: FastifyInstance, settings: Omit<ClientSettin
   })
 }
 
-/**
- * Whether the process itself stood still. What came meanwhile has not been looked at, and what was to go has not gone: that
- * is nobody's fault who waits for it.
- */
+/** How long the process itself stood still: what came meanwhile has not been looked at, and that is not its sender's fault. */
 class LoopWatch {
   #lookedAt = performance.now()
-  #stoodStillAt = Number.NEGATIVE_INFINITY
 
   /** To be called every `lookEveryMs`. Gives for how long nothing was done. */
   look(): number {
     const now = performance.now()
     const stoodStillMs = now - this.#lookedAt - lookEveryMs
     this.#lookedAt = now
-    if (stoodStillMs < lookEveryMs) return 0
-    this.#stoodStillAt = now
-    return stoodStillMs
+    return stoodStillMs < lookEveryMs ? 0 : stoodStillMs
   }
-
-  get stoodStill(): boolean {
-    const now = performance.now()
-    return now - this.#lookedAt > 2 * lookEveryMs || now - this.#stoodStillAt < lookEveryMs
-  }
-}
-
-/** Told by Node when nothing went over a connection for a while, in either direction. */
-function endUnlessTaken(
-  response: ServerResponse,
-  { unreadMs }: Pick<ClientSettings, 'unreadMs'>,
-  loop: LoopWatch,
-): void {
-  const { socket } = response
-  if (!socket || response.writableLength + socket.writableLength === 0) return
-  if (loop.stoodStill) socket.setTimeout(unreadMs)
-  else socket.destroy()
 }
 
 /** Whoever reads the body begins in this same turn, so that the listener takes nothing from it. */
