@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { FairPlaces } from '#platform/fair-places.ts'
 import { readRun } from '#running/runs/read.ts'
 import type { Person } from '../../../../test/support/caller.ts'
+import { modernMessage } from '../../../../test/support/mcp.ts'
 import { definitionOf, runsOf } from '../../../../test/support/workflows.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 import { runParts } from '../support/runs.ts'
@@ -10,10 +11,12 @@ import { runParts } from '../support/runs.ts'
 const mebibyte = 1024 * 1024
 const definition = definitionOf('large', [{ type: 'tool', id: 'first', toolId: 'echo' }])
 let house: House
+let DATABASE_URL: string
 
 beforeAll(async () => {
+  DATABASE_URL = await createDatabase()
   house = await openHouse({
-    DATABASE_URL: await createDatabase(),
+    DATABASE_URL,
     DEV_TOOLS: '1',
     RUNS_PER_WORKSPACE: '0',
     HELD_BYTES_PER_CREDENTIAL: String(4 * mebibyte),
@@ -110,4 +113,22 @@ test('an answer counts among the bytes that may be under way to one credential',
     expect(refused.status).toBe(503)
     expect(refused.headers.get('retry-after')).toBe('1')
   }
+})
+
+test('also over MCP, where a stream that has begun is broken off', async () => {
+  const owner = await newOwner()
+  const runId = await newRun(owner, recordOf(mebibyte))
+  const { secret: key } = await house.newKey(owner)
+  const tight = await openHouse({ DATABASE_URL, HELD_BYTES_PER_CREDENTIAL: '500000' })
+  onTestFinished(() => tight.close())
+  const params = { name: 'get_workflow_run', arguments: { run_id: runId, steps: true, wait_seconds: 1 } }
+  const ask = (at: House, meta = {}) => {
+    const { headers, body } = modernMessage('tools/call', params)
+    Object.assign((body as { params: { _meta: object } }).params._meta, meta)
+    return at.call('POST', '/mcp/', { key, headers, body })
+  }
+  expect((await ask(house)).text.length).toBeGreaterThan(mebibyte)
+  const refused = await ask(tight)
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
+  await expect(ask(tight, { progressToken: 1 })).rejects.toThrow()
 })

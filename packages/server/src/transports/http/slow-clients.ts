@@ -7,7 +7,7 @@ import { credentialOf } from './client-of.ts'
 import { HeldBytes } from './held-bytes.ts'
 import { hasNoBody } from './read-bodies.ts'
 import { SlowReaders } from './slow-readers.ts'
-import type { WatchedResponse } from './watched-response.ts'
+import { smallAnswer, type WatchedResponse } from './watched-response.ts'
 import { whenOver } from './when-over.ts'
 
 /** The least of a body that comes, and of an answer that goes. */
@@ -16,9 +16,6 @@ const bytesPerSecond = 64 * 1024
 const lookEveryMs = 1000
 /** After each chunk of what is not wanted any more. */
 const restMs = 10
-/** Less than that is not worth the counting. */
-const smallAnswer = 16 * 1024
-
 /** A body of which not everything has come. */
 interface BodyUnderWay {
   readonly payload: RequestPayload
@@ -60,8 +57,10 @@ export function endSlowClients(app: FastifyInstance, settings: Omit<ClientSettin
     })
     request.once('close', () => unwanted.delete(request))
   })
-  app.addHook('onRequest', (_request, { raw }, done) => {
-    ;(raw as WatchedResponse).onWaiting = () => readers.watch(raw)
+  app.addHook('onRequest', (_request, reply, done) => {
+    const raw = reply.raw as WatchedResponse
+    raw.onWaiting = () => readers.watch(raw)
+    raw.onHeld = (bytes) => reply.hold(bytes)
     done()
   })
   app.addHook('preParsing', (request, reply, payload, done) => {
@@ -71,6 +70,7 @@ export function endSlowClients(app: FastifyInstance, settings: Omit<ClientSettin
   app.addHook('onSend', (request, reply, payload, done) => {
     const bytes = typeof payload === 'string' ? payload.length : 0
     const isHeld = bytes < smallAnswer || reply.statusCode >= 400 || hold(held, request, reply, bytes)
+    ;(reply.raw as WatchedResponse).heldBefore = bytes
     done((isHeld ? null : tooMuchHeld()) as null, payload)
   })
 }

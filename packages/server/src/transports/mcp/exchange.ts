@@ -347,11 +347,9 @@ export function answerText(
   text: string,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  response.writeHead(status, {
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(text),
-    ...headers,
-  })
+  // The head goes with the text: one that is too much to be held is refused, which has a head of its own.
+  response.statusCode = status
+  response.setHeaders(new Map(Object.entries({ 'content-type': 'application/json', ...headers })))
   response.end(text)
 }
 
