@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { saveProviderKey } from '#machinery/models/provider-keys.ts'
+import { Looking } from '#running/traces/looking.ts'
 import type { Person } from '../../../../test/support/caller.ts'
 import type { House } from '../support/house.ts'
 import { bearer, newTokens, type OAuthHouse, openOAuthHouse, registerApp } from '../support/oauth.ts'
@@ -62,6 +63,21 @@ test('the email and what is known of the person stay, and so does a provider key
   expect(text).toContain('I am [redacted: email] of [redacted: profile]')
   expect(text).not.toContain(apiKey)
   expect(text.trim().split('\n').at(-1)).toBe('{"redactions":{"email":1,"profile":1,"known_secret":2}}')
+})
+
+test('while others look through theirs, an export and a brief wait for their turn', async () => {
+  const id = await newTrace(house, person, [said('Begun')])
+  const others = [new Looking('one'), new Looking('two')]
+  for (const other of others) await other.begin()
+  const answered: number[] = []
+  const asked = [exportOf(id, 'format=md'), house.call('GET', `/api/v1/traces/${id}/brief`, { key })]
+  const told = asked.map((answer) => answer.then(({ status }) => answered.push(status)))
+  for (let n = 0; n < 3; n++)
+    expect((await house.call('GET', `/api/v1/traces/${id}`, { key })).status).toBe(200)
+  expect(answered).toEqual([])
+  for (const other of others) other.end()
+  await Promise.all(told)
+  expect(answered).toEqual([200, 200])
 })
 
 test('marked turns are left out', async () => {

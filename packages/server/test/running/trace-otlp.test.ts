@@ -1,6 +1,7 @@
 import definitions from 'otlp-definitions/build/src/generated/root.js'
 import { expect, test } from 'vitest'
 import { exportTrace } from '#running/traces/export.ts'
+import { Looking } from '#running/traces/looking.ts'
 import type { Turn } from '#running/traces/redact.ts'
 
 /** Messages as protobufjs made them of the official definitions; it knows nothing of what writes ours. */
@@ -59,7 +60,12 @@ async function exported(given: readonly Turn[], content: boolean): Promise<strin
     for (let i = 0; i < given.length; i += 3) yield given.slice(i, i + 3)
   }
   let text = ''
-  for await (const chunk of exportTrace(trace, pages(), { format: 'otlp', rules: undefined, content }))
+  for await (const chunk of exportTrace(trace, pages(), {
+    format: 'otlp',
+    rules: undefined,
+    content,
+    looking: new Looking(''),
+  }))
     text += chunk
   return text
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type ExportFormat, exportFormats, exportTrace } from '#running/traces/export.ts'
+import { Looking } from '#running/traces/looking.ts'
 import { noRules, type RedactionRules, type Turn } from '#running/traces/redact.ts'
 import { harmless, personal, planted } from '../support/redaction-corpus.ts'
 
@@ -68,7 +69,12 @@ async function exported(
   }
   const about = { ...trace, title, actor: { ...trace.actor, agentSlug: slug } }
   const chunks: string[] = []
-  for await (const chunk of exportTrace(about, pages(), { format, rules: using, content: true }))
+  for await (const chunk of exportTrace(about, pages(), {
+    format,
+    rules: using,
+    content: true,
+    looking: new Looking(''),
+  }))
     chunks.push(chunk)
   return chunks.join('')
 }
@@ -189,7 +195,12 @@ describe.each(exportFormats)('as %s', (format) => {
     async function* pages() {
       yield [turn('agent.text', { text })]
     }
-    for await (const chunk of exportTrace(trace, pages(), { format, rules: undefined, content: true }))
+    for await (const chunk of exportTrace(trace, pages(), {
+      format,
+      rules: undefined,
+      content: true,
+      looking: new Looking(''),
+    }))
       chunks.push(chunk)
     expect(chunks.join('')).toContain(text)
   })

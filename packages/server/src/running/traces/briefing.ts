@@ -1,5 +1,6 @@
 import type { Deps } from '#platform/deps.ts'
 import { Brief, type BriefedTrace } from './brief.ts'
+import type { Looking } from './looking.ts'
 import { readTurns, type TraceReading } from './read.ts'
 import { Redactor } from './redact.ts'
 import { briefRules } from './redaction-rules.ts'
@@ -32,17 +33,18 @@ export async function findSubject(
 export async function briefTrace(
   parts: BriefParts,
   trace: BriefSubject,
+  looking: Looking,
   before = Number.POSITIVE_INFINITY,
 ): Promise<{ markdown: string; throughSeq: number; artifactId: string | undefined }> {
   // Numbers are given by looking.
   const known = await readTurns(parts, trace, { afterSeq: 0, limit: 1 })
   const throughSeq = Math.min(known?.lastSeq ?? 0, before - 1)
-  const redactor = new Redactor(await briefRules(parts, trace.id))
+  const redactor = new Redactor(await briefRules(parts, trace.id), looking.pace)
   const brief = new Brief()
   for (const stretch of stretchesOf(throughSeq)) {
-    for await (const page of turnPages(parts, trace, stretch)) {
+    for await (const page of looking.through(turnPages(parts, trace, stretch))) {
       for (const turn of page) {
-        const shown = redactor.push(turn)
+        const shown = await redactor.push(turn)
         if (shown) brief.add(shown)
       }
     }

@@ -1,5 +1,6 @@
 import type { Deps } from '#platform/deps.ts'
 import { briefTrace } from './briefing.ts'
+import { Looking } from './looking.ts'
 import { readTurns, type TraceReading } from './read.ts'
 import * as store from './store.ts'
 
@@ -31,6 +32,7 @@ export async function findEarlierWork(
   const { markdown, artifactId } = await briefTrace(
     parts,
     { ...trace, kind, title, status, traceKey },
+    new Looking(row.user_id),
     before,
   )
   return { brief: markdown, artifactId }

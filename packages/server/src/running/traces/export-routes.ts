@@ -6,6 +6,7 @@ import type { Deps } from '#platform/deps.ts'
 import { briefTrace, findSubject } from './briefing.ts'
 import { describeTrace } from './describe.ts'
 import { type ExportFormat, exportTrace } from './export.ts'
+import { lookingOf } from './looking.ts'
 import type { TraceReading } from './read.ts'
 import { exportRules } from './redaction-rules.ts'
 import { requireKind } from './rights.ts'
@@ -34,9 +35,14 @@ export function exportHandlers(parts: ExportParts) {
       const rules = redact === 'off' ? undefined : await exportRules(parts, row.id, [row.user_id, userId])
       const content = isWithContent(format, query.content)
       const pages = asLongAsAllowed(turnPages(parts, { workspaceId, id: row.id }), call)
-      const text = exportTrace(describeTrace(row), pages, { format, rules, content })
+      const text = exportTrace(describeTrace(row), pages, {
+        format,
+        rules,
+        content,
+        looking: lookingOf(call),
+      })
       return {
-        stream: Readable.from(text, { objectMode: false }),
+        stream: Readable.from(await begun(text), { objectMode: false }),
         contentType: contentTypes[format],
         fileName: `${row.id}.${endings[format]}`,
       }
@@ -46,10 +52,20 @@ export function exportHandlers(parts: ExportParts) {
       const subject = await findSubject(parts, call.principal.workspaceId, call.params.id)
       if (!subject) throw new ApiError('NOT_FOUND')
       await requireKind(call, subject.kind)
-      const { markdown, throughSeq } = await briefTrace(parts, subject)
+      const { markdown, throughSeq } = await briefTrace(parts, subject, lookingOf(call))
       return { markdown, throughSeq }
     },
   })
+}
+
+/** With its first piece made: who finds no place is told so, and not sent a file that breaks off. */
+async function begun(text: AsyncGenerator<string>): Promise<AsyncIterable<string>> {
+  const { value } = await text.next()
+  async function* whole() {
+    yield value ?? ''
+    yield* text
+  }
+  return whole()
 }
 
 /** A long file takes minutes if its reader does: who may not have it any more gets no more of it. */

@@ -1,5 +1,6 @@
 import { OtlpWriter } from './export-otlp.ts'
 import type { ExportedTrace, TraceWriter } from './export-writer.ts'
+import type { Looking } from './looking.ts'
 import { type Counts, payloadText, type RedactionRules, Redactor, type Turn } from './redact.ts'
 import { fieldsOf, textOfTurn, toolOfTurn } from './turn-text.ts'
 
@@ -11,6 +12,7 @@ export interface ExportOptions {
   /** Undefined for an export that takes nothing out. */
   readonly rules: RedactionRules | undefined
   readonly content: boolean
+  readonly looking: Looking
 }
 
 const chunkLength = 65_536
@@ -19,18 +21,23 @@ const chunkLength = 65_536
 export async function* exportTrace(
   trace: ExportedTrace,
   pages: AsyncIterable<readonly Turn[]>,
-  { format, rules, content }: ExportOptions,
+  { format, rules, content, looking }: ExportOptions,
 ): AsyncGenerator<string> {
-  const redactor = rules && new Redactor(rules)
+  const redactor = rules && new Redactor(rules, looking.pace)
   const writer = createWriter(format, content)
   let text = writer.begin(redactor ? redactTrace(redactor, trace) : trace)
-  for await (const page of pages) {
+  for await (const page of looking.through(pages)) {
     for (const turn of page) {
-      const shown = redactor ? redactor.push(turn) : turn
-      if (shown) text += writer.turn(shown)
+      const shown = redactor ? await redactor.push(turn) : turn
+      const written = shown ? writer.turn(shown) : ''
+      await looking.pace.spend((turn.text?.length ?? 0) + written.length)
+      text += written
       if (text.length < chunkLength) continue
+      // However long somebody takes who reads it, others look meanwhile.
+      looking.end()
       yield text
       text = ''
+      await looking.begin()
     }
   }
   const last = redactor?.end()

@@ -5,6 +5,7 @@ import type { Tx } from '#platform/database.ts'
 import type { Deps } from '#platform/deps.ts'
 import type { TraceKind } from '#platform/tables.ts'
 import type { Claimant, HandoverRow } from './handover-store.ts'
+import type { Looking } from './looking.ts'
 import type { TraceReading } from './read.ts'
 import { Redactor, type Turn } from './redact.ts'
 import { exportRules } from './redaction-rules.ts'
@@ -17,22 +18,36 @@ type Source = Pick<HandoverRow, 'workspace_id' | 'trace_id'>
 interface Copy {
   readonly kind: TraceKind
   readonly title: string
-  readonly turns: readonly { readonly type: TurnType; readonly payload: unknown }[]
+  /** Payloads as JSON: all at once it would be written in one go. */
+  readonly turns: readonly { readonly type: TurnType; readonly payload: string }[]
 }
 
 /** For a trace that goes to another workspace: as an export of it would be, and not too long for one transaction. */
-export async function readCopy(parts: CopyParts, found: Source, by: Claimant): Promise<Copy> {
+export async function readCopy(
+  parts: CopyParts,
+  found: Source,
+  by: Claimant,
+  looking: Looking,
+): Promise<Copy> {
   const trace = { workspaceId: found.workspace_id, id: found.trace_id }
   const row = await store.findTrace(parts.database.db, trace.workspaceId, trace.id)
   if (!row) throw new ApiError('NOT_FOUND')
-  const redactor = new Redactor(await exportRules(parts, trace.id, [row.user_id, by.userId]))
+  const redactor = new Redactor(await exportRules(parts, trace.id, [row.user_id, by.userId]), looking.pace)
   const title = `Copy of: ${redactor.text(row.title)}`.slice(0, 120)
-  const turns: Turn[] = []
+  const turns: Copy['turns'][number][] = []
+  const keep = async (shown: Turn | undefined) => {
+    if (!shown) return
+    const payload = JSON.stringify(shown.payload)
+    await looking.pace.spend(payload.length)
+    turns.push({ type: shown.type as TurnType, payload })
+  }
   const { copiedTurns: limit, copiedBytes: limitBytes } = handoverLimits
   let bytes = 0
-  for await (const page of turnPages(parts, trace)) {
-    for (const turn of page) turns.push(...[redactor.push(turn) ?? []].flat())
-    for (const { payload } of page) bytes += JSON.stringify(payload).length
+  for await (const page of looking.through(turnPages(parts, trace))) {
+    for (const turn of page) {
+      await keep(await redactor.push(turn))
+      bytes += JSON.stringify(turn.payload).length
+    }
     if (bytes > limitBytes) {
       const message = `A trace of more than ${limitBytes} bytes is not copied; export it instead`
       throw new ApiError('INVALID_INPUT', { message, details: { limitBytes } })
@@ -41,10 +56,10 @@ export async function readCopy(parts: CopyParts, found: Source, by: Claimant): P
     const message = `A trace of more than ${limit} turns is not copied; export it instead`
     throw new ApiError('INVALID_INPUT', { message, details: { limit } })
   }
-  turns.push(...[redactor.end() ?? []].flat())
+  await keep(redactor.end())
   // What was said in a conversation stays for those alone who may have part in one.
   const { kind } = row
-  return { kind, title, turns: turns.map(({ type, payload }) => ({ type: type as TurnType, payload })) }
+  return { kind, title, turns }
 }
 
 const turnsPerInsert = 500
@@ -73,7 +88,7 @@ export async function insertCopy(
     const written = turns.slice(i, i + turnsPerInsert).map(({ type, payload }, n) => ({
       seq: i + n + 1,
       type,
-      payload: JSON.stringify(payload),
+      payload,
     }))
     await store.insertTurns(tx, id, by, written)
   }

@@ -16,6 +16,7 @@ import {
   pickUp,
 } from './handover.ts'
 import * as handovers from './handover-store.ts'
+import { lookingOf } from './looking.ts'
 import { requireClaimable, requireRevocable, requireTrace, requireTraceToGoOn } from './rights.ts'
 import { traceChannel } from './tail.ts'
 
@@ -68,14 +69,18 @@ export function handoverHandlers(parts: HandoverParts & { readonly bus: Bus }) {
     pickUpTrace: async (call) => {
       const { body, principal } = call
       const party = partyOf(call)
-      const { traceId, note, copied } = await pickUp(parts, party, body.code, {
+      // Who has to come again is told so while nothing has changed.
+      const looking = lookingOf(call)
+      await looking.begin()
+      looking.end()
+      const { traceId, note, copied } = await pickUp(parts, party, body.code, looking, {
         require: (found) => requireClaimable(call, found),
         spend: (tx) => call.access.spend(tx),
       })
       bus.wake(traceChannel(traceId))
       const subject = await findSubject(parts, principal.workspaceId, traceId)
       if (!subject) throw new ApiError('NOT_FOUND')
-      const { markdown, throughSeq } = await briefTrace(parts, subject)
+      const { markdown, throughSeq } = await briefTrace(parts, subject, looking)
       return {
         traceId,
         traceKey: subject.traceKey,

@@ -10,6 +10,7 @@ import { mintUserCode } from '#platform/user-code.ts'
 import { appendTurns, requireRoom } from './append.ts'
 import { insertCopy, readCopy } from './handover-copy.ts'
 import * as handovers from './handover-store.ts'
+import type { Looking } from './looking.ts'
 import type { TraceReading } from './read.ts'
 import * as store from './store.ts'
 
@@ -78,6 +79,7 @@ export async function pickUp(
   parts: HandoverParts,
   by: Party,
   typedCode: string,
+  looking: Looking,
   right: {
     /** Refuses who may not have what the code stands for; nothing has changed by then. */
     require(found: handovers.HandoverRow): Promise<void>
@@ -93,7 +95,7 @@ export async function pickUp(
     throw (await isYours(database.db, found, by)) ?? isOver(found)
   await right.require(found)
   const isCopy = found.workspace_id !== by.workspaceId
-  const copy = isCopy ? await readCopy(parts, found, by) : undefined
+  const copy = isCopy ? await readCopy(parts, found, by, looking) : undefined
   const copyId = isCopy ? `trace_${randomUUID()}` : null
   const source = { ...by, workspaceId: found.workspace_id }
   const claim = async (tx: Tx) => {

@@ -1,4 +1,8 @@
-import { findSecrets, mergeSpans, type RedactionKind, type Span } from './secret-shapes.ts'
+import { hash } from 'node:crypto'
+import type { Pace } from '#platform/pace.ts'
+import { Covered } from './covered.ts'
+import { KnownTexts } from './known-texts.ts'
+import { findSecrets, insertSpan, mergeSpans, type RedactionKind, type Span } from './secret-shapes.ts'
 
 export type { RedactionKind } from './secret-shapes.ts'
 
@@ -43,19 +47,24 @@ export type Counts = Partial<Record<RedactionKind, number>>
 /**
  * Takes out what must not leave with a trace. It is told turns in order and gives them back one behind, because a secret
  * may lie across two of them: whoever appends a stream cuts it anywhere. The turn of each path (`content[].text`) is
- * therefore also looked at together with the one before it.
+ * therefore also looked at together with the one before it. A turn may have thousands of texts: it gives way between them.
  */
 export class Redactor {
   readonly counts: Counts = {}
   readonly #rules: RedactionRules
-  readonly #known: readonly (readonly [RedactionKind, string])[]
+  readonly #pace: Pick<Pace, 'spend'>
+  readonly #known: readonly Known[]
+  readonly #knownTexts: KnownTexts
   readonly #emails: readonly string[]
   /** How far from an edge something known may begin or end that has blanks. */
   readonly #reach: number
+  /** Characters of texts in which something known is, once for each of these. */
+  #lookedAgain = 0
   #held: Examined | undefined
 
-  constructor(rules: RedactionRules) {
+  constructor(rules: RedactionRules, pace: Pick<Pace, 'spend'>) {
     this.#rules = rules
+    this.#pace = pace
     this.#known = [
       ...rules.secrets.flatMap(spellings).map((text) => ['known_secret', text] as const),
       ...rules.facts
@@ -63,16 +72,17 @@ export class Redactor {
         .flatMap((fact) => [...new Set([fact, encodeURIComponent(fact.toWellFormed())])])
         .map((text) => ['profile', text] as const),
     ]
+    this.#knownTexts = new KnownTexts(this.#known.map(([, text]) => text))
     this.#emails = rules.emails.map((email) => email.toLowerCase()).filter((email) => email.includes('@'))
     const lengths = [...this.#known.map(([, text]) => text), ...this.#emails].map(({ length }) => length)
     this.#reach = Math.min(longestReach, Math.max(0, ...lengths))
   }
 
   /** The turn that was told before this one, as it may be shown. */
-  push(turn: Turn): Turn | undefined {
-    const examined = this.#examine(turn)
+  async push(turn: Turn): Promise<Turn | undefined> {
+    const examined = await this.#examine(turn)
     const held = this.#held
-    if (held) this.#joinTurns(held, examined)
+    if (held) await this.#joinTurns(held, examined)
     this.#held = examined
     return held && this.#finish(held)
   }
@@ -88,38 +98,43 @@ export class Redactor {
     return this.#replace(text, this.#find(text))
   }
 
-  #examine(turn: Turn): Examined {
+  async #examine(turn: Turn): Promise<Examined> {
     const examined: Examined = { turn, leaves: [], first: new Map(), last: new Map() }
     if (this.#rules.isMarked(turn.seq)) return { ...examined, marked: true }
     this.#walk(examined, turn.payload, '', 0, undefined)
-    if (turn.actorAgentSlug !== null) this.#leaf(examined, turn.actorAgentSlug, undefined, undefined)
+    if (turn.actorAgentSlug !== null) addLeaf(examined, turn.actorAgentSlug, undefined, undefined)
+    for (const leaf of examined.leaves) {
+      this.#look(examined, leaf)
+      await this.#spend(leaf)
+    }
     return examined
   }
 
   #walk(into: Examined, value: unknown, path: string, depth: number, whole: RedactionKind | undefined): void {
     if (typeof value === 'string') {
-      this.#leaf(into, value, path, whole)
+      addLeaf(into, value, path, whole)
     } else if (typeof value !== 'object' || value === null) {
       // Numbers and the like hold no secret.
     } else if (depth === deepest) {
       // `#rebuild` takes out as much.
-      into.leaves.push({ text: '', spans: [unscannable] })
+      addLeaf(into, '', undefined, 'unscannable')
     } else if (Array.isArray(value)) {
-      for (const item of value) this.#walk(into, item, `${path}[]`, depth + 1, whole)
+      const within = shortened(`${path}[]`)
+      for (const item of value) this.#walk(into, item, within, depth + 1, whole)
     } else {
       for (const [key, child] of Object.entries(value)) {
-        this.#leaf(into, key, undefined, undefined)
+        addLeaf(into, key, undefined, undefined)
         const named = secretNames.test(key) ? kindOfName(key) : whole
-        this.#walk(into, child, `${path}.${key}`, depth + 1, named)
+        this.#walk(into, child, shortened(`${path}.${key}`), depth + 1, named)
       }
     }
   }
 
-  #leaf(into: Examined, text: string, path: string | undefined, whole: RedactionKind | undefined): void {
-    const spans =
-      whole === undefined || text === '' ? this.#find(text) : [{ start: 0, end: text.length, kind: whole }]
-    const leaf: Leaf = { text, spans }
-    into.leaves.push(leaf)
+  #look(into: Examined, leaf: Leaf): void {
+    const { text, path, whole } = leaf
+    if (whole === 'unscannable') leaf.spans = [unscannable]
+    else if (whole === undefined || text === '') leaf.spans = this.#find(text)
+    else leaf.spans = [{ start: 0, end: text.length, kind: whole }]
     if (path === undefined) return
     into.begins ??= leaf
     into.ends = leaf
@@ -130,18 +145,26 @@ export class Redactor {
     into.last.set(path, leaf)
   }
 
-  #joinTurns(earlier: Examined, later: Examined): void {
+  async #joinTurns(earlier: Examined, later: Examined): Promise<void> {
     for (const [path, leaf] of later.first) {
       const before = earlier.last.get(path)
       if (before) this.#join(before, leaf)
+      await this.#spend(leaf)
     }
     if (earlier.ends && later.begins) this.#join(earlier.ends, later.begins)
+  }
+
+  #spend({ text }: Leaf): Promise<void> | undefined {
+    const looked = this.#lookedAgain
+    this.#lookedAgain = 0
+    return this.#pace.spend(text.length + looked)
   }
 
   /** What is found only when both are read as one text. Nothing but their touching ends can be part of it. */
   #join(before: Leaf, behind: Leaf): void {
     // A block that was cut in its middle goes on for as long as it can.
-    if (endsWithin(before, 'pem')) addSpan(behind, { start: 0, end: armourLength(behind.text), kind: 'pem' })
+    if (endsWithin(before, 'pem'))
+      insertSpan(behind.spans, { start: 0, end: armourLength(behind.text), kind: 'pem' })
     const headEnds = Math.min(behind.text.length, Math.max(runForward(behind.text), this.#reach))
     const tailLeast = before.text.length - this.#reach
     const tailBegins = Math.max(0, Math.min(runBackward(before.text) - contextLength, tailLeast))
@@ -150,25 +173,35 @@ export class Redactor {
     const joint = before.text.slice(tailBegins) + behind.text.slice(0, headEnds)
     for (const { start, end, kind } of this.#find(joint)) {
       if (start < tailLength)
-        addSpan(before, { start: tailBegins + start, end: tailBegins + Math.min(end, tailLength), kind })
+        insertSpan(before.spans, {
+          start: tailBegins + start,
+          end: tailBegins + Math.min(end, tailLength),
+          kind,
+        })
       if (end > tailLength)
-        addSpan(behind, { start: Math.max(0, start - tailLength), end: end - tailLength, kind })
+        insertSpan(behind.spans, { start: Math.max(0, start - tailLength), end: end - tailLength, kind })
     }
   }
 
-  #find(text: string): readonly Span[] {
+  #find(text: string): Span[] {
     const secrets = findSecrets(text)
     const known = this.#findKnown(text)
     return known.length === 0 ? secrets : mergeSpans([...secrets, ...known])
   }
 
   #findKnown(text: string): Span[] {
-    const spans: Span[] = []
-    for (const [kind, known] of this.#known) {
+    const covered = new Map<RedactionKind, Covered>()
+    for (const index of this.#knownTexts.candidatesIn(text)) {
+      this.#lookedAgain += text.length
+      const [kind, known] = this.#known[index] as Known
+      const ofKind = covered.get(kind) ?? new Covered(text.length)
+      covered.set(kind, ofKind)
       for (let at = text.indexOf(known); at !== -1; at = text.indexOf(known, at + known.length))
-        spans.push({ start: at, end: at + known.length, kind })
+        ofKind.add(at, at + known.length)
     }
-    for (const sign of ['@', '%40']) {
+    const spans: Span[] = []
+    for (const [kind, ofKind] of covered) for (const span of ofKind.spans()) spans.push({ ...span, kind })
+    for (const sign of this.#emails.length > 0 ? emailSigns : []) {
       for (let at = text.indexOf(sign); at !== -1; at = text.indexOf(sign, at + 1)) {
         const email = this.#emails.find((known) => isEmailAt(text, at, sign, known))
         if (email === undefined) continue
@@ -199,9 +232,10 @@ export class Redactor {
     if (depth === deepest) return this.#next(leaves)
     if (Array.isArray(value)) return value.map((item) => this.#rebuild(item, leaves, depth + 1))
     const fields = new Map<string, unknown>()
+    const taken = new Map<string, number>()
     for (const child of Object.values(value)) {
       const key = this.#next(leaves)
-      fields.set(freeKey(fields, key), this.#rebuild(child, leaves, depth + 1))
+      fields.set(freeKey(fields, taken, key), this.#rebuild(child, leaves, depth + 1))
     }
     return Object.fromEntries(fields)
   }
@@ -227,9 +261,15 @@ export class Redactor {
   }
 }
 
+type Known = readonly [RedactionKind, string]
+
 interface Leaf {
   readonly text: string
-  spans: readonly Span[]
+  /** Undefined for what no other text goes on from: names. */
+  readonly path: string | undefined
+  /** What it is taken for whatever it says. */
+  readonly whole: RedactionKind | undefined
+  spans: Span[]
 }
 
 interface Examined {
@@ -245,6 +285,23 @@ interface Examined {
   readonly marked?: true
 }
 
+function addLeaf(
+  into: Examined,
+  text: string,
+  path: string | undefined,
+  whole: RedactionKind | undefined,
+): void {
+  into.leaves.push({ text, path, whole, spans: [] })
+}
+
+const longestPath = 128
+
+/** Names may be long, and every text of an array would carry them. */
+function shortened(path: string): string {
+  return path.length > longestPath ? hash('sha256', path, 'base64') : path
+}
+
+const emailSigns = ['@', '%40']
 const unscannable: Span = { start: 0, end: 0, kind: 'unscannable' }
 /** What stands before a secret and says that it is one: `Authorization: Bearer `. */
 const contextLength = 48
@@ -268,14 +325,13 @@ function armourLength(text: string): number {
   return /^[A-Za-z0-9+/=\s]*/.exec(text)?.[0].length ?? 0
 }
 
-function addSpan(leaf: Leaf, span: Span): void {
-  leaf.spans = mergeSpans([...leaf.spans, span])
-}
-
-function freeKey(fields: ReadonlyMap<string, unknown>, key: string): string {
-  let free = key
-  for (let n = 2; fields.has(free); n++) free = `${key} ${n}`
-  return free
+/** `taken`: how far names were counted, of which any number may become one. */
+function freeKey(fields: ReadonlyMap<string, unknown>, taken: Map<string, number>, key: string): string {
+  if (!fields.has(key)) return key
+  let n = (taken.get(key) ?? 1) + 1
+  while (fields.has(`${key} ${n}`)) n++
+  taken.set(key, n)
+  return `${key} ${n}`
 }
 
 function runForward(text: string): number {

@@ -233,3 +233,21 @@ export function mergeSpans(spans: readonly Span[]): Span[] {
   }
   return merged
 }
+
+/** Into spans that are merged already, as if it had been merged with them: of many only those are moved that it touches. */
+export function insertSpan(spans: Span[], span: Span): void {
+  const from = firstIndex(spans, ({ end }) => end >= span.start)
+  const to = firstIndex(spans, ({ start }) => start > span.end)
+  spans.splice(from, to - from, ...mergeSpans([...spans.slice(from, to), span]))
+}
+
+function firstIndex(spans: readonly Span[], isBehind: (span: Span) => boolean): number {
+  let low = 0
+  let high = spans.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (isBehind(spans[middle] as Span)) high = middle
+    else low = middle + 1
+  }
+  return low
+}
