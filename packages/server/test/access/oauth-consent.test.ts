@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { insertRecord } from '#access/oauth/store.ts'
+import type { Browser, Visit } from '../../../../test/support/browser.ts'
 import type { Person } from '../../../../test/support/caller.ts'
 import { type House, openHouse } from '../support/house.ts'
 import {
@@ -91,6 +93,92 @@ test('a denial goes back to the app and is written down', async () => {
   expect(url.searchParams.has('code')).toBe(false)
   const lines = await set.query("select details from activity where type = 'oauth_grant.denied'")
   expect(lines).toEqual([{ details: { clientId: app.id, scopes: ['read'] } }])
+})
+
+describe('a consent is decided once', () => {
+  const linesOf = (login: string) =>
+    set.query(
+      `select a.type from activity a join users u on u.id = a.user_id
+       where u.email = $1 and a.type like 'oauth_grant.%'`,
+      [`${login}@example.test`],
+    )
+  const grantsOf = (login: string) =>
+    set.query(
+      `select r.workspace_id from oauth_records r join users u on u.id = r.user_id
+       where u.email = $1 and r.model = 'Grant'`,
+      [`${login}@example.test`],
+    )
+  /** Decides without going where that leads. */
+  const decide = async (browser: Browser, page: Visit, decision: string) => {
+    const hidden = (name: string) =>
+      new RegExp(`name="${name}"[^]*?value="([^"]+)"`).exec(page.text)?.[1] ?? ''
+    const form = { csrf: hidden('csrf'), workspace: hidden('workspace'), decision }
+    const cookie = Object.entries(browser.cookiesOf(publicUrl)).map(([name, value]) => `${name}=${value}`)
+    const answer = await fetch(house.url + page.url.pathname, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie: cookie.join('; '), origin: publicUrl },
+      body: new URLSearchParams(form),
+    })
+    return {
+      status: answer.status,
+      text: await answer.text(),
+      location: answer.headers.get('location') ?? '',
+    }
+  }
+
+  test.each(['allow', 'deny'])('%s first, and what comes after it has no effect', async (first) => {
+    const login = `once-${first}`
+    const browser = browserFor(house)
+    const page = await reachConsent(browser, authorizeUrl(app), login)
+    const decided = await decide(browser, page, first)
+    expect(decided.status).toBe(303)
+    for (const later of ['allow', 'deny']) {
+      const refused = await decide(browser, page, later)
+      expect([refused.status, refused.location]).toEqual([404, ''])
+      expect(refused.text).toContain('was decided already')
+    }
+    const shown = await browser.open(page.url.href)
+    expect([shown.status, shown.text.includes('name="csrf"')]).toEqual([404, false])
+    const { url } = await browser.open(decided.location)
+    expect(url.searchParams.has('code')).toBe(first === 'allow')
+    expect(await linesOf(login)).toHaveLength(1)
+    expect(await grantsOf(login)).toHaveLength(first === 'allow' ? 1 : 0)
+  })
+
+  test('by one of many at once, which the app is told and the log too', async () => {
+    const browser = browserFor(house)
+    const page = await reachConsent(browser, authorizeUrl(app), 'many')
+    const sent = ['allow', 'deny', 'allow', 'deny', 'allow', 'deny']
+    const answers = await Promise.all(sent.map((decision) => decide(browser, page, decision)))
+    const won = answers.findIndex(({ status }) => status === 303)
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([303, 404, 404, 404, 404, 404])
+    expect(await linesOf('many')).toEqual([
+      { type: sent[won] === 'allow' ? 'oauth_grant.allowed' : 'oauth_grant.denied' },
+    ])
+    expect(await grantsOf('many')).toHaveLength(sent[won] === 'allow' ? 1 : 0)
+  })
+
+  test('and what was decided is carried out once', async () => {
+    const browser = browserFor(house)
+    const page = await reachConsent(browser, authorizeUrl(app), 'carried')
+    const { location } = await decide(browser, page, 'allow')
+    const visits = await Promise.all(Array.from({ length: 4 }, () => browser.open(location)))
+    expect(visits.filter(({ url }) => url.searchParams.has('code'))).toHaveLength(1)
+  })
+
+  test('nor is a decision undone by somebody who signs in after it', async () => {
+    const browser = browserFor(house)
+    const page = await reachConsent(browser, authorizeUrl(app), 'first')
+    const [row] = await set.query(
+      "select id_hash from oauth_records where model = 'Interaction' order by id desc limit 1",
+    )
+    const { location } = await decide(browser, page, 'allow')
+    const late = { payload: '{}', grant_id: null, client_id: app.id, user_id: null }
+    await insertRecord(house.deps.database.db, { model: 'Interaction', id_hash: row.id_hash, ...late }, 600)
+    const { url } = await browser.open(location)
+    expect(url.searchParams.has('code')).toBe(true)
+  })
 })
 
 describe('a decision counts only from the page that asked', () => {

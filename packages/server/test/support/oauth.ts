@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import pg from 'pg'
-import { updateGrantWorkspace } from '#access/oauth/grant-store.ts'
+import { insertGrant } from '#access/oauth/grant-store.ts'
 import { insertRecord } from '#access/oauth/store.ts'
 import { hashSecret, mintSecret } from '#platform/secrets.ts'
 import { makeFolder, removeFolder } from '../../../../stack/folder.ts'
@@ -157,10 +157,8 @@ export async function grantToken(
   const scope = 'read write'
   const shared = { grant_id: grantId, client_id: app.id, user_id: userId }
   await house.deps.database.transaction(async (tx) => {
-    const grant = JSON.stringify({ accountId: userId, clientId: app.id, openid: { scope } })
-    const given = { ...shared, model: 'Grant', id_hash: hashSecret(grantId), payload: grant }
-    await insertRecord(tx, given, 3600)
-    await updateGrantWorkspace(tx, grantId, workspaceId)
+    const given = { grantId, clientId: app.id, userId, workspaceId, payload: { openid: { scope } } }
+    await insertGrant(tx, given, 3600)
     const issued = JSON.stringify({ accountId: userId, clientId: app.id, grantId, scope })
     await insertRecord(
       tx,

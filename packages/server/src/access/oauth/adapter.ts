@@ -31,7 +31,7 @@ export function createAdapter(deps: Deps, check: OAuthCheck, model: string): Ada
       const grantId = model === 'Grant' ? id : payload.grantId
       const client = payload.clientId ?? payload.params?.['client_id']
       // Until somebody has decided about it there is no row of an app that describes itself.
-      const hasRow = typeof client === 'string' && !(model === 'Interaction' && isDocumentId(client))
+      const hasRow = typeof client === 'string' && !(model === store.interactionModel && isDocumentId(client))
       const record = {
         model,
         id_hash: hashSecret(id),
@@ -70,8 +70,14 @@ export function createAdapter(deps: Deps, check: OAuthCheck, model: string): Ada
     },
 
     destroy: async (id) => {
-      if (model === 'Grant') await endGrant(deps, check, id)
-      else await store.deleteRecord(database.db, model, hashSecret(id))
+      if (model === 'Grant') {
+        await endGrant(deps, check, id)
+        return
+      }
+      const deleted = await store.deleteRecord(database.db, model, hashSecret(id))
+      // An interaction goes when its decision is carried out, which of two at once only one may do.
+      if (!deleted && model === store.interactionModel)
+        throw new errors.SessionNotFound('carried out already')
     },
 
     revokeByGrantId: async (grantId) => {

@@ -1,6 +1,7 @@
 import { type SqlBool, sql } from 'kysely'
 import { now, secondsFromNow, thisMoment } from '#platform/clock.ts'
 import type { Db, Tx } from '#platform/database.ts'
+import { hashSecret } from '#platform/secrets.ts'
 
 export const grantModel = 'Grant'
 const grantMaxSeconds = 180 * 24 * 3600
@@ -45,20 +46,30 @@ export async function findGrantId(db: Db, userId: string, id: number): Promise<s
   return row?.grant_id ?? undefined
 }
 
-export async function updateGrantWorkspace(
-  tx: Tx,
-  grantId: string,
-  workspaceId: string,
-  shownAs?: string,
-): Promise<void> {
+export interface NewGrant {
+  readonly grantId: string
+  readonly clientId: string
+  readonly userId: string
+  readonly workspaceId: string
+  /** As the library reads it. */
+  readonly payload: object
+}
+
+/** Not by the library's own `save`, which knows no transaction: a grant is written with the decision that gives it. */
+export async function insertGrant(tx: Tx, grant: NewGrant, lifetimeSeconds: number): Promise<void> {
+  const { grantId, clientId, userId, workspaceId, payload } = grant
   await tx
-    .updateTable('oauth_records')
-    .set({
+    .insertInto('oauth_records')
+    .values({
+      model: grantModel,
+      id_hash: hashSecret(grantId),
+      payload: JSON.stringify({ kind: grantModel, accountId: userId, clientId, ...payload }),
+      grant_id: grantId,
+      client_id: clientId,
+      user_id: userId,
       workspace_id: workspaceId,
-      ...(shownAs !== undefined && { payload: sql`payload || ${JSON.stringify({ shownAs })}::jsonb` }),
+      expires_at: secondsFromNow(lifetimeSeconds) as never,
     })
-    .where('model', '=', grantModel)
-    .where('grant_id', '=', grantId)
     .execute()
 }
 

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type Provider from 'oidc-provider'
-import { errors } from 'oidc-provider'
+import { errors, type InteractionResults } from 'oidc-provider'
 import { recordActivity } from '#accounts/activity/activity.ts'
 import { claimSignIn } from '#accounts/sessions/sessions.ts'
 import { findUser, type User } from '#accounts/users/users.ts'
@@ -9,8 +9,10 @@ import { findWorkspace, holdMembership, listWorkspaces } from '#accounts/workspa
 import { inPerson } from '#operations/actor.ts'
 import { ApiError } from '#operations/errors.ts'
 import { noteChange } from '#platform/changes.ts'
+import type { Db, Tx } from '#platform/database.ts'
+import { isOrphan } from '#platform/database-errors.ts'
 import type { Deps } from '#platform/deps.ts'
-import { hmac, isWellFormedSecret } from '#platform/secrets.ts'
+import { hashSecret, hmac, isWellFormedSecret } from '#platform/secrets.ts'
 import type { RawAnswer, RawCall, RawRoute } from '#transports/http/raw-route.ts'
 import { hasMark, setMark } from './browser-mark.ts'
 import * as clientStore from './client-store.ts'
@@ -18,8 +20,9 @@ import { documentOf } from './documents.ts'
 import { formToken, isOwnForm } from './form-token.ts'
 import * as grantStore from './grant-store.ts'
 import { type AppFacts, consentPage, errorPage, signInPage } from './pages.ts'
-import { oauthPaths } from './provider.ts'
+import { interactionSeconds, oauthPaths } from './provider.ts'
 import { isForMcpAlone } from './resources.ts'
+import * as store from './store.ts'
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 
@@ -71,7 +74,6 @@ async function finishSignIn(
 }
 
 async function decide(deps: Deps, provider: Provider, call: RawCall): Promise<void> {
-  const { request, response } = call
   const form = call.body instanceof URLSearchParams ? call.body : new URLSearchParams()
   const interaction = await findInteraction(provider, call)
   const person = await findPerson(deps, call, interaction)
@@ -79,33 +81,60 @@ async function decide(deps: Deps, provider: Provider, call: RawCall): Promise<vo
     throw new ApiError('FORBIDDEN', { message: 'This decision did not come from the page that asks for it.' })
   }
   const workspace = await findWorkspace(deps.database, form.get('workspace') ?? '', person.id)
-  const actor = inPerson(person.id)
-  const { clientId, scopes, resources } = requestOf(interaction)
-  const details = { clientId, scopes }
-  if (form.get('decision') !== 'allow') {
-    const workspaceId = workspace?.id ?? null
-    await recordActivity(deps.database.db, actor, { type: 'oauth_grant.denied', workspaceId, details })
-    const refusal = { error: 'access_denied', error_description: 'The person said no' }
-    return provider.interactionFinished(request, response, refusal, { mergeWithLastSubmission: false })
-  }
-  if (!workspace) throw new ApiError('FORBIDDEN', { message: 'You are not a member of that workspace.' })
-  await keepDocument(deps, interaction)
-  const grant = new provider.Grant({ accountId: person.id, clientId })
-  grant.addOIDCScope(scopes.join(' '))
-  for (const resource of resources) grant.addResourceScope(resource, scopes.join(' '))
-  const grantId = await grant.save().catch((error: unknown) => {
-    throw error instanceof errors.InvalidClient ? appRemoved() : error
-  })
-  // Without a workspace a grant is good for nothing, so nothing is lost between the two.
-  await deps.database.transaction(async (tx) => {
-    await holdMembership(tx, workspace.id, person.id)
-    await grantStore.updateGrantWorkspace(tx, grantId, workspace.id, documentOf(interaction)?.name)
-    noteChange(tx, { kinds: ['oauthGrants'], userId: person.id })
-    await recordActivity(tx, actor, { type: 'oauth_grant.allowed', workspaceId: workspace.id, details })
-  })
-  const decision = { login: { accountId: person.id, remember: false }, consent: { grantId } }
-  await provider.interactionFinished(request, response, decision, { mergeWithLastSubmission: false })
+  const decision = { interaction, userId: person.id, workspaceId: workspace?.id ?? null }
+  await deps.database
+    .transaction((tx) => (form.get('decision') === 'allow' ? allow : deny)(tx, decision))
+    .catch((error: unknown) => {
+      throw isOrphan(error) ? appRemoved() : error
+    })
+  call.response.writeHead(303, { location: interaction.returnTo }).end()
 }
+
+interface Decision {
+  readonly interaction: Interaction
+  readonly userId: string
+  readonly workspaceId: string | null
+}
+
+async function deny(tx: Tx, { interaction, userId, workspaceId }: Decision): Promise<void> {
+  await claim(tx, interaction, { error: 'access_denied', error_description: 'The person said no' })
+  const { clientId, scopes } = requestOf(interaction)
+  const details = { clientId, scopes }
+  await recordActivity(tx, inPerson(userId), { type: 'oauth_grant.denied', workspaceId, details })
+}
+
+async function allow(tx: Tx, { interaction, userId, workspaceId }: Decision): Promise<void> {
+  if (!workspaceId) throw new ApiError('FORBIDDEN', { message: 'You are not a member of that workspace.' })
+  const grantId = randomUUID()
+  await claim(tx, interaction, { login: { accountId: userId, remember: false }, consent: { grantId } })
+  await holdMembership(tx, workspaceId, userId)
+  const { clientId, scopes, resources } = requestOf(interaction)
+  await keepDocument(tx, interaction)
+  const scope = scopes.join(' ')
+  const shownAs = documentOf(interaction)?.name
+  const payload = {
+    openid: { scope },
+    resources: Object.fromEntries(resources.map((resource) => [resource, scope])),
+    ...(shownAs !== undefined && { shownAs }),
+  }
+  await grantStore.insertGrant(tx, { grantId, clientId, userId, workspaceId, payload }, interactionSeconds)
+  noteChange(tx, { kinds: ['oauthGrants'], userId })
+  const details = { clientId, scopes }
+  await recordActivity(tx, inPerson(userId), { type: 'oauth_grant.allowed', workspaceId, details })
+}
+
+/** Before a decision has any effect: of two, in whichever tabs and processes, only the first has one. */
+async function claim(tx: Tx, interaction: Interaction, result: InteractionResults): Promise<void> {
+  if (await store.claimInteraction(tx, hashSecret(interaction.uid), result)) return
+  // An app takes its interactions with it, and says so.
+  await findApp(tx, interaction)
+  throw over()
+}
+
+const over = () =>
+  new ApiError('NOT_FOUND', {
+    message: 'This request has expired, was decided already or was opened in another browser.',
+  })
 
 async function findInteraction(provider: Provider, call: RawCall): Promise<Interaction> {
   const { request, response, params } = call
@@ -113,10 +142,8 @@ async function findInteraction(provider: Provider, call: RawCall): Promise<Inter
     if (error instanceof errors.SessionNotFound) return undefined
     throw error
   })
-  if (interaction && interaction.uid === params['uid']) return interaction
-  throw new ApiError('NOT_FOUND', {
-    message: 'This request has expired, was decided already or was opened in another browser.',
-  })
+  if (!interaction || interaction.uid !== params['uid'] || interaction.result) throw over()
+  return interaction
 }
 
 /** Who signed in, in the browser in which they did. */
@@ -131,7 +158,7 @@ async function findPerson(
 }
 
 async function signIn(deps: Deps, interaction: Interaction, _person: unknown, failed: boolean) {
-  const app = await findApp(deps, interaction)
+  const app = await findApp(deps.database.db, interaction)
   const ways = deps.config.authProviders.map(({ id, name }) => ({
     name: `Continue with ${name}`,
     href: signInAddress(deps, interaction, id),
@@ -146,7 +173,7 @@ async function consent(deps: Deps, interaction: Interaction, person: User | unde
   const { publicUrl } = deps.config
   const memberships = await listWorkspaces(deps.database.db, person.id)
   return consentPage({
-    app: await findApp(deps, interaction),
+    app: await findApp(deps.database.db, interaction),
     action: addressOf(deps, interaction),
     csrf: formToken(deps.config, { uid: interaction.uid, userId: person.id }),
     person: person.email ?? person.name ?? 'a person without an address',
@@ -159,11 +186,11 @@ async function consent(deps: Deps, interaction: Interaction, person: User | unde
   })
 }
 
-async function findApp({ database }: Deps, interaction: Interaction): Promise<AppFacts> {
+async function findApp(db: Db, interaction: Interaction): Promise<AppFacts> {
   const { clientId } = requestOf(interaction)
   const document = documentOf(interaction)
   if (document) return { name: document.name, address: clientId }
-  const client = await clientStore.findClient(database.db, clientId)
+  const client = await clientStore.findClient(db, clientId)
   if (!client) throw appRemoved()
   if (client.kind === 'registered') return { name: client.name, registrant: undefined }
   return { name: client.name, registrant: client.owner_email ?? 'a person without a verified address' }
@@ -172,12 +199,12 @@ async function findApp({ database }: Deps, interaction: Interaction): Promise<Ap
 const appRemoved = () => new ApiError('NOT_FOUND', { message: 'This app was removed.' })
 
 /** What is issued to the app refers to it, as the person was shown it. */
-async function keepDocument({ database }: Deps, interaction: Interaction): Promise<void> {
+async function keepDocument(tx: Tx, interaction: Interaction): Promise<void> {
   const document = documentOf(interaction)
   if (!document) return
   const { name, redirectUris } = document
   const { clientId: id } = requestOf(interaction)
-  await clientStore.upsertDocument(database.db, { id, name, redirect_uris: [...redirectUris] })
+  await clientStore.upsertDocument(tx, { id, name, redirect_uris: [...redirectUris] })
 }
 
 function requestOf({ params }: Interaction) {

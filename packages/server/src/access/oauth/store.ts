@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import { now, secondsFromNow, thisMoment } from '#platform/clock.ts'
-import type { Database, Db, HotStatement } from '#platform/database.ts'
+import type { Database, Db, HotStatement, Tx } from '#platform/database.ts'
 import type { Mode } from '#platform/tables.ts'
+
+export const interactionModel = 'Interaction'
 
 export interface NewRecord {
   model: string
@@ -12,14 +14,17 @@ export interface NewRecord {
   user_id: string | null
 }
 
-/** Replaces what the same id held before. */
+/** Replaces what the same id held before, but for what was used or decided: that stays as it was then. */
 export async function insertRecord(db: Db, record: NewRecord, lifetimeSeconds: number): Promise<void> {
   const expires_at = secondsFromNow(lifetimeSeconds) as never
   await db
     .insertInto('oauth_records')
     .values({ ...record, workspace_id: null, expires_at })
     .onConflict((conflict) =>
-      conflict.columns(['model', 'id_hash']).doUpdateSet({ payload: record.payload, expires_at }),
+      conflict
+        .columns(['model', 'id_hash'])
+        .doUpdateSet({ payload: record.payload, expires_at })
+        .where('oauth_records.consumed_at', 'is', null),
     )
     .execute()
 }
@@ -55,8 +60,27 @@ export async function claimRecord(db: Db, model: string, idHash: Buffer, keptSec
     .executeTakeFirst()
 }
 
-export async function deleteRecord(db: Db, model: string, idHash: Buffer): Promise<void> {
-  await db.deleteFrom('oauth_records').where('model', '=', model).where('id_hash', '=', idHash).execute()
+/** Whoever decides first gets the row, and what they decided goes into it; undefined for who comes later. */
+export async function claimInteraction(tx: Tx, idHash: Buffer, result: object) {
+  return tx
+    .updateTable('oauth_records')
+    .set({ consumed_at: thisMoment, payload: sql`payload || ${JSON.stringify({ result })}::jsonb` })
+    .where('model', '=', interactionModel)
+    .where('id_hash', '=', idHash)
+    .where('consumed_at', 'is', null)
+    .where('expires_at', '>', now)
+    .returning('id')
+    .executeTakeFirst()
+}
+
+/** False when there was none any more. */
+export async function deleteRecord(db: Db, model: string, idHash: Buffer): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('oauth_records')
+    .where('model', '=', model)
+    .where('id_hash', '=', idHash)
+    .executeTakeFirst()
+  return numDeletedRows > 0n
 }
 
 export interface AuthenticatedToken {
