@@ -7,7 +7,7 @@ import { endGrantsOfKeys, grantAtPairing, scopeKinds } from '#access/consent/con
 import { consentFeature } from '#access/consent/routes.ts'
 import { endKeysOfMember, KeyCheck } from '#access/keys/keys.ts'
 import { keyFeature } from '#access/keys/routes.ts'
-import { endGrantsOfMember, OAuthCheck } from '#access/oauth/oauth.ts'
+import { endGrantsOfMember, endUndecidedConsents, OAuthCheck } from '#access/oauth/oauth.ts'
 import { oauthFeature } from '#access/oauth/routes.ts'
 import type { SenderParts } from '#access/push/push.ts'
 import { pushFeature } from '#access/push/routes.ts'
@@ -146,7 +146,10 @@ export function bindFeatures(
   const features: Feature[] = [
     idempotencyFeature(deps),
     statusFeature(),
-    sessionFeature(deps, sessions, (userId) => approvals.countPending(userId)),
+    sessionFeature(deps, sessions, {
+      countPending: (userId) => approvals.countPending(userId),
+      endAlong: endUndecidedConsents,
+    }),
     workspaceFeature({
       setSessionWorkspace: (sessionId, workspaceId) =>
         setSessionWorkspace(deps.database, sessions, sessionId, workspaceId),
@@ -175,7 +178,10 @@ export function bindFeatures(
       requireDeviceAuth: (tx, userId, input, deviceAuth) =>
         requireAssertionIfRegistered(tx, deps, userId, createKeySubject(input), deviceAuth),
     }),
-    passkeyFeature(deps, (ended) => Promise.all(ended.map((id) => sessions.announceChange(id)))),
+    passkeyFeature(deps, {
+      endAlong: endUndecidedConsents,
+      announceEnded: (ended) => Promise.all(ended.map((id) => sessions.announceChange(id))),
+    }),
     activationFeature(deps, { bus, grant: grantAtPairing }),
     consentFeature(deps, {
       approvals,

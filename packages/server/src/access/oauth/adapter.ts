@@ -1,4 +1,4 @@
-import Provider, { type Adapter, type AdapterPayload, errors } from 'oidc-provider'
+import Provider, { type Adapter, type AdapterPayload, errors, type InteractionResults } from 'oidc-provider'
 import { recordActivity } from '#accounts/activity/activity.ts'
 import type { Actor } from '#operations/actor.ts'
 import { noteChange } from '#platform/changes.ts'
@@ -38,7 +38,7 @@ export function createAdapter(deps: Deps, check: OAuthCheck, model: string): Ada
         payload: JSON.stringify(payload),
         grant_id: grantId ?? null,
         client_id: hasRow ? client : null,
-        user_id: payload.accountId ?? null,
+        user_id: payload.accountId ?? signedIn(payload) ?? null,
       }
       await store.insertRecord(database.db, record, lifetimeSeconds).catch((error: unknown) => {
         // It was removed while this was under way.
@@ -84,6 +84,11 @@ export function createAdapter(deps: Deps, check: OAuthCheck, model: string): Ada
       await endGrant(deps, check, grantId)
     },
   }
+}
+
+/** Whose an interaction is since they signed in for it. */
+function signedIn({ lastSubmission }: AdapterPayload): string | undefined {
+  return (lastSubmission as InteractionResults | undefined)?.login?.accountId
 }
 
 /** Ends a grant with all that was issued under it; false when it had ended before. */

@@ -23,7 +23,7 @@ export async function insertRecord(db: Db, record: NewRecord, lifetimeSeconds: n
     .onConflict((conflict) =>
       conflict
         .columns(['model', 'id_hash'])
-        .doUpdateSet({ payload: record.payload, expires_at })
+        .doUpdateSet({ payload: record.payload, user_id: record.user_id, expires_at })
         .where('oauth_records.consumed_at', 'is', null),
     )
     .execute()
@@ -71,6 +71,16 @@ export async function claimInteraction(tx: Tx, idHash: Buffer, result: object) {
     .where('expires_at', '>', now)
     .returning('id')
     .executeTakeFirst()
+}
+
+/** What a person signed in for and has not decided, in whichever browser. */
+export async function deleteUndecided(tx: Tx, userId: string): Promise<void> {
+  await tx
+    .deleteFrom('oauth_records')
+    .where('model', '=', interactionModel)
+    .where('user_id', '=', userId)
+    .where('consumed_at', 'is', null)
+    .execute()
 }
 
 /** False when there was none any more. */

@@ -6,7 +6,7 @@ import {
   succeeded,
 } from '@guildhall/contract'
 import { recordActivity } from '#accounts/activity/activity.ts'
-import { endSessions } from '#accounts/sessions/sessions.ts'
+import { type EndAlong, endSessions } from '#accounts/sessions/sessions.ts'
 import { lockUser } from '#accounts/users/users.ts'
 import { inPerson } from '#operations/actor.ts'
 import { bindRoutes } from '#operations/bind.ts'
@@ -90,19 +90,22 @@ export const passkeyRecovery = bindRoutes(passkeyRecoveryRoutes, {
     }),
 })
 
-/** Tells every process that sessions have ended. */
-export type AnnounceEnded = (sessionIds: readonly number[]) => Promise<unknown>
+export interface SessionEnds {
+  readonly endAlong: EndAlong
+  /** Tells every process that sessions have ended. */
+  announceEnded(sessionIds: readonly number[]): Promise<unknown>
+}
 
 export function recoverySweeps(
   { database, logger }: Pick<Deps, 'database' | 'logger'>,
-  announceEnded: AnnounceEnded,
+  { announceEnded, endAlong }: SessionEnds,
 ): NonNullable<Feature['sweeps']> {
   const takeAway = async () => {
     const due = await store.listDueResets(database.db, resetsAtOnce)
     for (const userId of due) {
       // One person's may wait for a lock; the others are not kept waiting by it.
       await database
-        .transaction((tx) => takePasskeysAway(tx, userId))
+        .transaction((tx) => takePasskeysAway(tx, userId, endAlong))
         .then(announceEnded)
         .catch((error) => logger.warn({ err: error }, 'passkeys were not taken away; looking again'))
     }
@@ -118,7 +121,7 @@ export function recoverySweeps(
  * With them go all sessions: whoever asked for it signed in three days ago, and what needs a passkey of who has one needs
  * nothing of who has none. Gives the sessions that ended.
  */
-async function takePasskeysAway(tx: Tx, userId: string): Promise<number[]> {
+async function takePasskeysAway(tx: Tx, userId: string, endAlong: EndAlong): Promise<number[]> {
   await lockUser(tx, userId)
   const reset = await store.claimDueReset(tx, userId)
   if (!reset) return []
@@ -132,7 +135,7 @@ async function takePasskeysAway(tx: Tx, userId: string): Promise<number[]> {
     workspaceId: reset.workspace_id,
     details: { passkeys },
   })
-  return endSessions(tx, userId, { all: true })
+  return endSessions(tx, userId, { all: true }, endAlong)
 }
 
 interface Given {

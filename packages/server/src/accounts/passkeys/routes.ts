@@ -26,7 +26,7 @@ import {
   type Subject,
   useChallenge,
 } from './passkeys.ts'
-import { type AnnounceEnded, endReset, letInByCode, passkeyRecovery, recoverySweeps } from './recovery.ts'
+import { endReset, letInByCode, passkeyRecovery, recoverySweeps, type SessionEnds } from './recovery.ts'
 import { deleteInvite } from './recovery-store.ts'
 import { relyingParty } from './relying-party.ts'
 import { requireFreshSignIn } from './sign-in.ts'
@@ -52,7 +52,7 @@ interface SubjectInput {
   modes?: Record<string, GrantMode>
 }
 
-export function passkeyFeature(deps: Deps, announceEnded: AnnounceEnded): Feature {
+export function passkeyFeature(deps: Deps, ends: SessionEnds): Feature {
   const { database } = deps
   const routes = bindRoutes(passkeyRoutes, {
     listPasskeys: async ({ principal, deps }) => {
@@ -120,7 +120,7 @@ export function passkeyFeature(deps: Deps, announceEnded: AnnounceEnded): Featur
     routes: [...routes, ...passkeyRecovery],
     sweeps: [
       { table: 'passkey_challenges', run: () => store.deletePasskeyLeftovers(database.db) },
-      ...recoverySweeps(deps, announceEnded),
+      ...recoverySweeps(deps, ends),
     ],
   }
 }

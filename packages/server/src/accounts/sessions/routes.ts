@@ -12,6 +12,7 @@ import { hashSecret, mintSecret } from '#platform/secrets.ts'
 import { type BrowserSignIn, isSameBrowser, reasonOfRefusal, signInPage } from './browser-sign-in.ts'
 import {
   cookieSeconds,
+  type EndAlong,
   endSessions,
   freshSignInSeconds,
   openBrowserSession,
@@ -35,15 +36,20 @@ const keepSession = (value: string): CookieChange => ({ cookie: 'session', value
 
 type Finishing = Call<typeof sessionRoutes.finishSignIn>
 
+interface SessionHooks {
+  /** How many requests wait for a person. */
+  countPending(userId: string): Promise<number>
+  readonly endAlong: EndAlong
+}
+
 export function sessionFeature(
   { config, database }: Deps,
   check: SessionCheck,
-  /** How many requests wait for a person. */
-  countPending: (userId: string) => Promise<number>,
+  { countPending, endAlong }: SessionHooks,
 ): Feature {
   const signIn = new SignIn(config)
   const end = async ({ database }: Pick<Deps, 'database'>, { userId }: Principal, which: WhichSessions) => {
-    const ended = await database.transaction((tx) => endSessions(tx, userId, which))
+    const ended = await database.transaction((tx) => endSessions(tx, userId, which, endAlong))
     await Promise.all(ended.map((id) => check.announceChange(id)))
     return ended.length
   }

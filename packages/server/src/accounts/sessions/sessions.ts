@@ -182,9 +182,18 @@ export async function openBrowserSession(
   return { token: auth_token, ended: await endSessions(tx, user.id, { browsersBeyond: browsersPerPerson }) }
 }
 
-/** Ends sessions of a person; gives those that it ended, of which every process must be told. */
-export async function endSessions(tx: Tx, userId: string, which: store.WhichSessions): Promise<number[]> {
+/** Ends what else rests on a person's having signed in somewhere. */
+export type EndAlong = (tx: Tx, userId: string) => Promise<unknown>
+
+/** Ends sessions of a person, with what ends along; gives those that it ended, of which every process must be told. */
+export async function endSessions(
+  tx: Tx,
+  userId: string,
+  which: store.WhichSessions,
+  endAlong?: EndAlong,
+): Promise<number[]> {
   const ended = await store.deleteSessions(tx, userId, which)
+  if (ended.length > 0) await endAlong?.(tx, userId)
   for (const id of ended) await recordSession(tx, userId, 'session.signed_out', id)
   return ended
 }

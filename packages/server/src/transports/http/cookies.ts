@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { CookieChange, Cookies } from '#operations/answer.ts'
-import { readCookie } from '#platform/read-cookie.ts'
+import { cookieNames, readCookie } from '#platform/read-cookie.ts'
 
 /**
  * Names that a browser takes only over https (or from localhost), for the whole of this host and from nobody else. The
@@ -21,16 +21,34 @@ export function readCookies(headers: IncomingHttpHeaders): Cookies {
   }
 }
 
-/** A browser whose session ends forgets also what pages kept in it. */
+/** A browser whose session ends forgets also what pages kept in it, and by whichever other cookie it was known as a person's. */
 export function setCookies(reply: FastifyReply, changes: readonly CookieChange[]): void {
   for (const { cookie, value, seconds } of changes) {
     const { name, sameSite } = kinds[cookie]
-    reply.header(
-      'set-cookie',
-      `${name}=${value}; Path=/; Max-Age=${seconds}; Secure; HttpOnly; SameSite=${sameSite}`,
-    )
-    if (cookie === 'session' && seconds === 0) reply.header('clear-site-data', '"cache", "storage"')
+    setCookie(reply, name, value, seconds, sameSite)
+    if (cookie !== 'session' || seconds > 0) continue
+    reply.header('clear-site-data', '"cache", "storage"')
+    for (const other of ownNames(reply.request.headers)) {
+      if (other !== name) setCookie(reply, other, '', 0, sameSite)
+    }
   }
+}
+
+function setCookie(
+  reply: FastifyReply,
+  name: string,
+  value: string,
+  seconds: number,
+  sameSite: string,
+): void {
+  const line = `${name}=${value}; Path=/; Max-Age=${seconds}; Secure; HttpOnly; SameSite=${sameSite}`
+  reply.header('set-cookie', line)
+}
+
+/** All cookies of ours that are for every path begin alike, the consent page's as well. */
+function ownNames(headers: IncomingHttpHeaders): Set<string> {
+  const names = cookieNames(headers)
+  return new Set(names.filter((name) => name.startsWith('__Host-guild') || name.startsWith('guild_')))
 }
 
 /**
