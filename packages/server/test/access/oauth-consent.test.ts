@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { insertRecord } from '#access/oauth/store.ts'
 import type { Browser, Visit } from '../../../../test/support/browser.ts'
@@ -52,6 +53,10 @@ test('the page tells who asks, and what in plain words; the name is shown as a c
   expect(policy).toMatch(
     /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self' https:\/\/app.example;/,
   )
+  const style = /<style>(.*)<\/style>/s.exec(page.text)?.[1] ?? ''
+  expect(policy).toContain(`'sha256-${createHash('sha256').update(style).digest('base64')}'`)
+  // Against the second click of a double click; what it does is tried in a browser, in `test/e2e`.
+  expect(style).toContain('a, button { animation: not-yet .7s }')
   expect(page.headers.get('referrer-policy')).toBe('same-origin')
   expect(page.headers.get('cache-control')).toBe('no-store')
   expect(page.headers.get('x-request-id')).not.toBeNull()

@@ -1,5 +1,19 @@
 import { createHash } from 'node:crypto'
 
+/**
+ * What can be pressed is not there for the first moments: else a page that has somebody click twice could put this one
+ * under the second click. Where a pointer hovers it must also have come to the page that long ago, since a page can load
+ * unseen and come to light between two clicks; keys and fingers are not held up by that.
+ */
+const guard = `
+@keyframes not-yet { from, to { visibility: hidden } }
+a, button { animation: not-yet .7s }
+@media (any-hover: hover) and (not (any-pointer: coarse)) {
+  a, button { pointer-events: none }
+  html:hover :is(a, button) { pointer-events: auto; transition: pointer-events 0s .7s allow-discrete }
+}
+`
+
 /** The app's colours, type and shapes, without its fonts: a page of consent loads nothing from anywhere. */
 export const pageStyle = `
 :root {
@@ -62,7 +76,7 @@ select {
 .btn.allow:hover { background: var(--accent-hover) }
 a { color: var(--accent) }
 :focus-visible { outline: 3px solid var(--focus); outline-offset: 2px }
-`
+${guard}`
 
 const styleHash = createHash('sha256').update(pageStyle).digest('base64')
 
