@@ -16,6 +16,7 @@ import {
   publicUrl,
   reachConsent,
   registerApp,
+  wayBack,
 } from '../support/oauth.ts'
 
 let set: OAuthHouse
@@ -156,7 +157,7 @@ describe('nobody gets a token for anything else', () => {
   ])('%s', async (resource) => {
     const path = authorizeUrl(app, { resource }).slice(publicUrl.length)
     const answer = await house.call('GET', path)
-    const { searchParams } = new URL(answer.headers.get('location') ?? '')
+    const { searchParams } = wayBack(answer)
     expect([searchParams.get('error'), searchParams.has('code')]).toEqual(['invalid_target', false])
   })
 

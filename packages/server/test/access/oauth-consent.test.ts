@@ -17,6 +17,7 @@ import {
   publicUrl,
   reachConsent,
   registerApp,
+  wayBack,
 } from '../support/oauth.ts'
 
 let set: OAuthHouse
@@ -274,9 +275,9 @@ describe('redirect addresses are compared to the byte', () => {
 test('only codes, only known scopes', async () => {
   const errorOf = async (query: Record<string, string>) => {
     const answer = await house.call('GET', authorizeUrl(app, query).slice(publicUrl.length))
-    const back = new URL((answer.headers.get('location') ?? '').replace('#', '?'))
-    expect(back.searchParams.has('code')).toBe(false)
-    return back.searchParams.get('error')
+    const { searchParams } = wayBack(answer)
+    expect(searchParams.has('code')).toBe(false)
+    return searchParams.get('error')
   }
   expect(await errorOf({ response_type: 'token' })).toBe('unsupported_response_type')
   expect(await errorOf({ scope: 'read openid' })).toBe('invalid_scope')
@@ -288,11 +289,54 @@ test('only codes, only known scopes', async () => {
   )
   expect(posted.status).toBe(400)
   expect(posted.text).not.toContain('<script')
-  // Nothing is granted without a page, so it could do nothing but send a browser on.
-  for (const prompt of ['none', 'login none']) {
-    const silent = await house.call('GET', authorizeUrl(app, { prompt }).slice(publicUrl.length))
-    expect([silent.status, silent.headers.get('location')]).toEqual([400, null])
-  }
+})
+
+test.each([
+  'prompt=none',
+  'prompt=login+none',
+  'prompt=login&prompt=none',
+  'prompt=NONE',
+  'scope=bogus',
+  'scope=',
+  'response_type=token',
+  'response_mode=fragment&scope=bogus',
+  'response_mode=query&response_mode=form_post',
+  'response_mode=web_message',
+  'max_age=-1',
+  'request=abc',
+  'request_uri=https://evil.example/x',
+  'registration=x',
+  'code_challenge_method=plain',
+  'resource=https://evil.example',
+])('refused for "%s", a browser goes nowhere that an app chose unless its person does', async (asked) => {
+  const url = new URL(authorizeUrl(app))
+  const added = new URLSearchParams(asked)
+  for (const name of added.keys()) url.searchParams.delete(name)
+  const answer = await house.call('GET', `${url.pathname}${url.search}&${asked}`)
+  expect([answer.status, answer.headers.get('location'), answer.headers.get('refresh')]).toEqual([
+    400,
+    null,
+    null,
+  ])
+  expect(answer.headers.get('content-type')).toMatch(/^text\/html/)
+  expect(answer.headers.get('content-security-policy')).toMatch(
+    /^default-src 'none'; style-src 'sha256-[^']+';/,
+  )
+  expect(answer.text).toContain('This did not work')
+  expect(answer.text).toContain('>app.example</a>')
+  const back = wayBack(answer)
+  expect(back.href.startsWith(`${callback}?`)).toBe(true)
+  expect(back.searchParams.get('error')).toMatch(/^[a-z_]+$/)
+  expect(back.searchParams.get('state')).toBe('a b/&=%')
+})
+
+test('a page of refusal says nothing that an app wants said', async () => {
+  const says = `${callback}?error_description=Call+us&error=Call+us`
+  const loud = await registerApp(house, owner, { redirect_uris: [says] })
+  const path = authorizeUrl(loud, { redirect_uri: says, scope: 'bogus' }).slice(publicUrl.length)
+  const { status, text } = await house.call('GET', path)
+  expect(status).toBe(400)
+  expect(text.replaceAll(/href="[^"]*"/g, '')).not.toMatch(/Call.us/)
 })
 
 test('cookies are for this server and this interaction alone', async () => {

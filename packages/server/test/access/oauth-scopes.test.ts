@@ -16,6 +16,7 @@ import {
   publicUrl,
   reachConsent,
   registerApp,
+  wayBack,
 } from '../support/oauth.ts'
 
 let free: OAuthHouse
@@ -94,7 +95,7 @@ test('of two grants of one app each has its own repeats, whichever token of it a
 test('strict: every app must use PKCE, and the page says what is enforced', async () => {
   const path = authorizeUrl(strictApp).slice(publicUrl.length)
   const answer = await strict.house.call('GET', path)
-  expect(new URL(answer.headers.get('location') ?? '').searchParams.get('error')).toBe('invalid_request')
+  expect(wayBack(answer).searchParams.get('error')).toBe('invalid_request')
   const pkce = { code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' }
   const page = await reachConsent(browserFor(strict.house), authorizeUrl(strictApp, pkce), 'alice')
   expect(page.text).toContain('See everything in the workspace below')

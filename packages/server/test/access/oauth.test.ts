@@ -14,6 +14,7 @@ import {
   openOAuthHouse,
   publicUrl,
   registerApp,
+  wayBack,
 } from '../support/oauth.ts'
 import { redisUrl } from '../support/redis.ts'
 
@@ -60,7 +61,7 @@ test('the redirect carries the code, the state as it was sent and who issued it'
 test('a public app must use PKCE with S256, and its verifier must fit', async () => {
   const errorOf = async (query: Record<string, string>) => {
     const answer = await house.call('GET', authorizeUrl(publicApp, query).slice(publicUrl.length))
-    return new URL(answer.headers.get('location') ?? '').searchParams.get('error')
+    return wayBack(answer).searchParams.get('error')
   }
   const { challenge, verifier } = newPkce()
   expect(await errorOf({})).toBe('invalid_request')

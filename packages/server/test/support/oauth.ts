@@ -94,6 +94,12 @@ export function authorizeUrl(app: App, query: Record<string, string> = {}): stri
   return `${publicUrl}/oauth/authorize?${new URLSearchParams(all)}`
 }
 
+/** Where the link of a page of refusal leads, with what the app is told there. */
+export function wayBack(page: { readonly text: string }): URL {
+  const [, href = ''] = /<a class="btn" href="([^"]+)"/.exec(page.text) ?? []
+  return new URL(href.replaceAll('&#38;', '&').replace('#', '?'))
+}
+
 export function browserFor(house: House): Browser {
   return openBrowser({ reach: { [publicUrl]: house.url }, stopAt: callback })
 }

@@ -98,13 +98,20 @@ export function codePage(code: string): Page {
   )
 }
 
-export function errorPage(problem: string): Page {
+/** With the way back that an app has chosen, where there is one. */
+export function errorPage(problem: string, back?: string): Page {
   return page(
     'This did not work',
     html`<h1>This did not work</h1>
 <p class="problem" role="alert">${problem}</p>
-<p class="note">Nothing was granted. Go back to the app and start again.</p>`,
+<p class="note">Nothing was granted. Go back to the app and start again.</p>
+${back === undefined ? [] : wayBack(back)}`,
   )
+}
+
+function wayBack(address: string): Markup {
+  return html`<p class="note">The app that sent you here wants you back at this place, which it has chosen:</p>
+<div class="dock one"><a class="btn" href="${address}">${redirectPlace(address)}</a></div>`
 }
 
 function permissions({ scopes, strict }: ConsentFacts): Markup[] {
