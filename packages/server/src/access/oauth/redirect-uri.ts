@@ -13,6 +13,8 @@ export function redirectUriProblem(uri: string): string | undefined {
   if (url.href !== uri && url.href !== `${uri}/`) return `must be written as ${url.href}`
   // It goes into the policy of the page of consent, where a semicolon begins something else.
   if (!/^(?:[\w.-]*|\[[\da-f:.]+\])$/.test(url.hostname)) return 'must not have such a host'
+  // The same host once more, which no comparison of names takes for it: `localhost.` is the own machine as well.
+  if (url.hostname.endsWith('.')) return 'must not have a host that ends in a dot'
   return schemeProblem(url)
 }
 
