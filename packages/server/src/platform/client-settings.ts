@@ -12,13 +12,36 @@ export interface ClientSettings {
   readonly unreadMs: number
   /** How many small requests of one caller are worked on at a time, and how long one counts while others of it wait. */
   readonly turns: { readonly places: number; readonly turnMs: number }
-  /** Bytes of bodies and answers under way: of one credential, from one address, and in all. */
-  readonly held: { readonly perCredential: number; readonly perAddress: number; readonly inAll: number }
+  /** Bytes of bodies and answers under way. */
+  readonly held: HeldShares
+}
+
+/** Bytes of one credential, of all credentials of one person, from one address, and in all. */
+interface HeldShares {
+  readonly perCredential: number
+  readonly perPerson: number
+  readonly perAddress: number
+  readonly inAll: number
 }
 
 const mebibyte = 1024 * 1024
+/** A little more than the largest body: whatever the memory, everybody can send that. */
+const largestBody = 16 * mebibyte
 /** Of what the process may use: the rest is for the work itself, which takes several times the bytes of a body. */
 const shareOfMemory = 1 / 8
+
+/** Many have to come together to fill all of it, however small it is: whoever is alone has a part. */
+function readHeld(attempt: Attempt): HeldShares {
+  const inAll = attempt('HELD_BYTES', readCount, Math.floor(memoryBytes() * shareOfMemory))
+  const part = (most: number, parts: number) =>
+    Math.max(Math.min(most * mebibyte, Math.floor(inAll / parts)), Math.min(largestBody, inAll))
+  return {
+    perCredential: attempt('HELD_BYTES_PER_CREDENTIAL', readCount, part(64, 16)),
+    perPerson: attempt('HELD_BYTES_PER_PERSON', readCount, part(128, 8)),
+    perAddress: attempt('HELD_BYTES_PER_ADDRESS', readCount, part(256, 4)),
+    inAll,
+  }
+}
 
 export function readClients(attempt: Attempt): ClientSettings {
   return {
@@ -29,11 +52,7 @@ export function readClients(attempt: Attempt): ClientSettings {
       places: attempt('REQUESTS_AT_A_TIME', readCount, 8),
       turnMs: attempt('TURN_MS', readCount, 250),
     },
-    held: {
-      perCredential: attempt('HELD_BYTES_PER_CREDENTIAL', readCount, 64 * mebibyte),
-      perAddress: attempt('HELD_BYTES_PER_ADDRESS', readCount, 256 * mebibyte),
-      inAll: attempt('HELD_BYTES', readCount, Math.floor(memoryBytes() * shareOfMemory)),
-    },
+    held: readHeld(attempt),
   }
 }
 

@@ -172,7 +172,8 @@ test('more than a credential may have under way is refused, and again taken when
 })
 
 describe('an answer that nobody takes', () => {
-  const held = { perCredential: 1, perAddress: 200 * mebibyte, inAll: 200 * mebibyte }
+  const some = 400 * mebibyte
+  const held = { perCredential: 1, perPerson: 1, perAddress: some, inAll: some }
   const settings = { headersMs: 10_000, bodyMs: 10_000, unreadMs: 2000, held }
   const large = 'x'.repeat(64 * mebibyte)
   const app = Fastify({ http: { ServerResponse: WatchedResponse } })

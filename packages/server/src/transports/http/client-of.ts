@@ -19,6 +19,11 @@ export function credentialOf({ principal, bearer }: FastifyRequest): string | un
   return principal?.credential ?? (bearer && `${bearer.kind}:${bearer.credentialId}`)
 }
 
+/** Whose credential that is. */
+export function personOf({ principal, bearer }: FastifyRequest): string | undefined {
+  return principal?.userId ?? bearer?.userId
+}
+
 /** Who it counts for in what is shared out: the credential, or the network of whoever shows none. */
 export function callerOf(request: FastifyRequest): string {
   return credentialOf(request) ?? `network:${networkOf(request.ip)}`

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RequestPayload } fr
 import { ApiError } from '#operations/errors.ts'
 import type { ClientSettings } from '#platform/client-settings.ts'
 import { networkOf } from '#platform/network.ts'
-import { credentialOf } from './client-of.ts'
+import { credentialOf, personOf } from './client-of.ts'
 import { HeldBytes } from './held-bytes.ts'
 import { hasNoBody } from './read-bodies.ts'
 import { SlowReaders } from './slow-readers.ts'
@@ -130,7 +130,11 @@ function hold(held: HeldBytes, request: FastifyRequest, reply: FastifyReply, byt
   // What comes after the answer is not kept, and nothing would tell that it is gone.
   if (reply.raw.writableEnded || reply.raw.destroyed) return true
   if (!request.held) {
-    request.held = held.open({ credential: credentialOf(request), address: networkOf(request.ip) })
+    request.held = held.open({
+      credential: credentialOf(request),
+      person: personOf(request),
+      address: networkOf(request.ip),
+    })
     whenOver(reply.raw, request.held.release)
   }
   return request.held.add(bytes)
