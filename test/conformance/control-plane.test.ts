@@ -13,6 +13,7 @@ import {
 import { type Caller, freshAddress, ownAddresses, pause, type SendOptions } from './support/client.ts'
 import { withProcessClock } from './support/clock.ts'
 import { approveConsent, denyRequest, mustConnect, mustRequest } from './support/consent.ts'
+import { errand, installSkill, mustRun, quick } from './support/executions.ts'
 import { expectRefusal, isoPattern } from './support/shapes.ts'
 import { installText } from './support/skills.ts'
 import { stackOnly } from './support/stack-only.ts'
@@ -211,6 +212,10 @@ describe('the event socket', () => {
     expect(inTeam.heard.map(({ workspaceId }) => `x-workspace-id ${workspaceId}`)).toEqual(
       inTeam.heard.map(() => `x-workspace-id ${team.headers?.['x-workspace-id']}`),
     )
+    await installSkill(owner, errand, team)
+    inTeam.heard.length = 0
+    await mustRun(owner, quick, {}, team)
+    for (const kind of ['executions', 'billing']) await hearsOf(kind, inTeam)
     await makeEvent(stranger)
     await expect.poll(() => ofStranger.heard.length, { timeout: patienceFor(2000) }).toBeGreaterThan(0)
     const elsewhere = ofStranger.heard.filter(({ workspaceId }) => workspaceId !== stranger.workspaceId)

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { patienceFor } from '../support/sizes.ts'
-import { must, newKey } from './support/actors.ts'
+import { must, newKey, type Person } from './support/actors.ts'
 import { pause } from './support/client.ts'
 import { openStream } from './support/event-streams.ts'
 import {
@@ -18,7 +18,6 @@ import {
   readLog,
   run,
   runThrough,
-  type Started,
   script,
   statusOf,
   stopReasonOf,
@@ -26,6 +25,7 @@ import {
   typesOf,
 } from './support/executions.ts'
 import { expectFlatRefusal, expectRefusal, isoPattern } from './support/shapes.ts'
+import { cancel as cancelRun, flow, listRuns, mustInstall, nap } from './support/workflows.ts'
 import { verifies } from './verifies.ts'
 
 test('starts that are willing to wait are served in the order in which they came', async () => {
@@ -68,23 +68,48 @@ test('starts that are willing to wait are served in the order in which they came
   expect(await statusOf(person, dropped)).toMatchObject({ status: 'failed', startedAt: null, cost: 0 })
 })
 
-test('a start repeated under one Idempotency-Key is one start', async () => {
-  verifies('executions:start:idempotency-key')
-  const person = await newRunner()
-  const { executionId } = await runThrough(person, quick)
-  for (const path of [`/skills/${errand}/run`, `/executions/${executionId}/rerun`]) {
-    const options = { headers: { 'idempotency-key': randomUUID() } }
-    const started = must(await person.post<Started>(path, { input: lasting }, options), 200)
-    const count = (await list(person)).items.length
-    const again = await person.post<Started>(path, { input: lasting }, options)
-    expect([again.status, again.body]).toEqual([200, started])
-    expectRefusal(await person.post(path, { input: quick }, options), 409, 'CONFLICT')
-    await cancel(person, started.executionId)
-    const late = await person.post<Started>(path, { input: lasting }, options)
-    expect([late.status, late.body]).toEqual([200, started])
-    expect((await list(person)).items).toHaveLength(count)
-    expect((await statusOf(person, started.executionId)).status).toBe('failed')
+describe('a start repeated under one Idempotency-Key is one start', () => {
+  const paths = {
+    'skill run': () => `/skills/${errand}/run`,
+    'POST /executions': () => '/executions',
+    rerun: async (person: Person) => `/executions/${(await runThrough(person, quick)).executionId}/rerun`,
+    'user.message': async (person: Person) => `/executions/${await prepare(person)}/events`,
+    launch: async (person: Person) => {
+      await mustInstall(person, flow([nap]))
+      return '/workflows/flow/launch'
+    },
   }
+  const bodies = {
+    'POST /executions': (input: string) => ({ skill_slug: errand, input }),
+    'user.message': (input: string) => ({ events: [message(input)] }),
+    launch: (input: string) => ({ inputs: { text: input } }),
+  }
+
+  test.each(Object.entries(paths))('%s', async (name, pathFor) => {
+    verifies('executions:start:idempotency-key')
+    const person = await newRunner()
+    const path = await pathFor(person)
+    const body = bodies[name as keyof typeof bodies] ?? ((input: string) => ({ input }))
+    const options = { headers: { 'idempotency-key': randomUUID() } }
+    const there = async () => ({
+      executions: (await list(person, '?limit=50')).items.map(({ executionId }) => executionId),
+      runs: (await listRuns(person)).map(({ runId }) => runId),
+    })
+    const first = await person.post(path, body(lasting), options)
+    expect(first.status, first.text).toBe(name === 'launch' ? 201 : 200)
+    const started = await there()
+    const again = async () => {
+      const { status, text } = await person.post(path, body(lasting), options)
+      expect([status, text]).toEqual([first.status, first.text])
+      expectRefusal(await person.post(path, body(quick), options), 409, 'CONFLICT')
+      expect(await there()).toEqual(started)
+    }
+    await again()
+    for (const runId of started.runs) must(await cancelRun(person, runId), 200)
+    for (const { executionId, status } of (await list(person)).items)
+      if (status === 'idle' || status === 'working') await cancel(person, executionId)
+    await again()
+  })
 })
 
 describe('a key that is revoked', () => {

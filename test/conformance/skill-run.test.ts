@@ -18,8 +18,11 @@ import {
   newRunner,
   newSkillArtifact,
   only,
+  post,
+  prepare,
   quick,
   readLog,
+  rerun,
   run,
   runThrough,
   type Started,
@@ -190,6 +193,22 @@ describe('running a skill', () => {
       expect(stopReasonOf(await readLog(person, executionId))).toEqual({ type: 'end_turn' })
     },
   )
+})
+
+stackOnly('a rerun and a message that nobody can be told of fail in the envelope', async () => {
+  verifies('errors:code:execution-failed', 'executions:errors:codes')
+  const person = await newRunner()
+  const { executionId: earlier } = await runThrough(person, quick)
+  const idle = await prepare(person)
+  const { restate } = pidsOf(stack().dir)
+  process.kill(restate, 'SIGSTOP')
+  try {
+    expectRefusal(await rerun(person, earlier, quick), 500, 'EXECUTION_FAILED')
+    expectRefusal(await post(person, idle, message(quick)), 500, 'EXECUTION_FAILED')
+  } finally {
+    process.kill(restate, 'SIGCONT')
+  }
+  expect(stopReasonOf((await runThrough(person, quick)).log)).toEqual({ type: 'end_turn' })
 })
 
 describe('skills of two origins', () => {

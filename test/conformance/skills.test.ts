@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { makeZip } from '../support/archives.ts'
@@ -19,6 +19,19 @@ import { stack, stackOnly } from './support/stack-only.ts'
 import { verifies } from './verifies.ts'
 
 const text = expect.stringMatching(/./)
+
+/** Something is where the store should be that is none. */
+async function withoutStore<T>(work: () => Promise<T>): Promise<T> {
+  const blobs = join(stack().dir, 'blobs')
+  renameSync(blobs, `${blobs}.away`)
+  writeFileSync(blobs, '')
+  try {
+    return await work()
+  } finally {
+    rmSync(blobs)
+    renameSync(`${blobs}.away`, blobs)
+  }
+}
 
 describe('a skill of the library', () => {
   test('has five texts, of which the prompt is its SKILL.md', async () => {
@@ -226,6 +239,13 @@ describe('an install', () => {
     expect(answer.text).not.toMatch(/127\.0\.0\.1|:9\b|ECONN|\bat \S+:\d+|\.ts\b|node_modules/)
     expect(Object.keys(answer.body as object)).toEqual(['error'])
     expect(await listSkills(person)).toEqual(before)
+    const artifactId = await newArtifact(person, skillText('Tidy up anew.'))
+    const storeless = await withoutStore(() => install(person, 'tidy', { artifactId }))
+    const { details } = expectRefusal(storeless, 500, 'INTERNAL_ERROR')
+    expect(details).toEqual({ reason: 'STORAGE_UNAVAILABLE' })
+    expect(storeless.text).not.toMatch(/ENOTDIR|EEXIST|blobs|\bat \S+:\d+|\.ts\b|node_modules/)
+    expect(await listSkills(person)).toEqual(before)
+    must(await install(person, 'tidy', { artifactId }), 200)
   })
 })
 

@@ -237,6 +237,11 @@ test('no start takes more than 100 KB', async () => {
   must(await person.post(`/executions/${full}/events`, { events: [message('y'.repeat(102_400))] }), 200)
   await readLog(person, full)
   expect((await statusOf(person, full)).status).toBe('completed')
+  for (const path of [`/skills/${errand}/run`, `/executions/${full}/rerun`]) {
+    const started = must(await person.post<Started>(path, { input: most }), 200)
+    await readLog(person, started.executionId)
+    expect((await statusOf(person, started.executionId)).status, path).toBe('completed')
+  }
 })
 
 test('the id of an agent is that of its workspace and its slug', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
 import { pidsOf } from '../support/processes.ts'
+import { patienceFor } from '../support/sizes.ts'
 import { must, newPerson, newVisitor } from './support/actors.ts'
 import { pause } from './support/client.ts'
 import { withDatabase } from './support/database.ts'
@@ -31,6 +32,9 @@ import {
 } from './support/workflows.ts'
 import { verifies } from './verifies.ts'
 
+/** `RUNS_PER_WORKSPACE`, when nothing else is said. */
+const placesPerWorkspace = 50
+
 /** The engine takes no word meanwhile. */
 async function withoutEngine<T>(work: () => Promise<T>): Promise<T> {
   const { restate } = pidsOf(stack().dir)
@@ -51,6 +55,31 @@ stackOnly('without the engine there is no launch, also not later', async () => {
   const { run } = await settled(person, await mustLaunch(person))
   await pause(2000)
   expect((await listRuns(person)).map(({ runId }) => runId)).toEqual([run.runId])
+})
+
+stackOnly('without the engine there is no launch that would have waited for a place either', async () => {
+  verifies('runs:launch:unavailable-503')
+  const person = await newPerson()
+  await mustInstall(person, flow([nap]))
+  const working = await Promise.all(Array.from({ length: placesPerWorkspace }, () => mustLaunch(person)))
+  // A run that sleeps gives its place away; these hold theirs again.
+  await withDatabase(async (database) => {
+    const ofPerson = `workflow_runs where workspace_id = '${person.workspaceId}' and advancing`
+    const advancing = async () => (await database.query(`select 1 from ${ofPerson}`)).rowCount
+    await expect.poll(advancing, { timeout: patienceFor(20_000) }).toBe(0)
+    await database.query('update workflow_runs set advancing = true where workspace_id = $1', [
+      person.workspaceId,
+    ])
+  })
+  const runIds = async () => (await listRuns(person, '?limit=200')).map(({ runId }) => runId).toSorted()
+  expectRefusal(await withoutEngine(() => launch(person)), 503, 'SERVICE_UNAVAILABLE')
+  expect(await runIds()).toEqual(working.toSorted())
+  await pause(2000)
+  expect(await runIds()).toEqual(working.toSorted())
+  const waiting = await mustLaunch(person)
+  const { queued } = await getQueue(person)
+  expect(queued.filter(({ status }) => status === 'queued')).toMatchObject([{ runId: waiting }])
+  await Promise.all([...working, waiting].map((runId) => cancel(person, runId)))
 })
 
 stackOnly('without the engine an answer is not taken, and can be given again', async () => {

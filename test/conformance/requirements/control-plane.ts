@@ -63,7 +63,7 @@ export const controlPlane = [
     id: 'control-plane:event:cache-invalidate',
     area: 'control-plane',
     line: 497,
-    rule: 'Every change of data that a person sees is announced: within 2 s the socket gets an event of type "cache-invalidate" that names what to read again: skills, artifacts, executions, keys, invitations, members, approvals, credits. A stranger\'s gets none.',
+    rule: 'Every change of data that a person sees is announced: within 2 s the socket gets an event of type "cache-invalidate" that names what to read again: skills, artifacts, executions, keys, invitations, members, approvals, billing (the credits). A stranger\'s gets none.',
     kind: 'event',
   },
   {

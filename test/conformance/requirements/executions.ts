@@ -351,7 +351,7 @@ export const executions = [
     id: 'executions:start:idempotency-key',
     area: 'executions',
     line: 344,
-    rule: 'Skill run and rerun repeated with the same Idempotency-Key and body answer the same execution and start no other, also while it works; another body under that key is 409 CONFLICT.',
+    rule: 'Each way to start (skill run, POST /executions, rerun, a posted user.message, a workflow launch) repeated with the same Idempotency-Key and body answers byte for byte as the first time and starts no other, while it works and after its end; another body under that key is 409 CONFLICT.',
     kind: 'state',
     decided: true,
   },
