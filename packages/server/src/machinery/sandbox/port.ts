@@ -35,6 +35,13 @@ export interface SandboxFile {
   executable: boolean
 }
 
+export interface Collected {
+  files: SandboxFile[]
+  /** Some of what is not among them, and how many more there are at least. */
+  leftOut: string[]
+  others: number
+}
+
 export interface ListedFile {
   path: string
   sizeBytes: number
@@ -54,8 +61,8 @@ export interface Sandbox {
   writeFile(path: string, bytes: Uint8Array): Promise<void>
   /** The entries of one folder, by name; none when there is no such folder. */
   listFiles(path: string, maxEntries: number): Promise<ListedFile[]>
-  /** The regular files of /workspace, with paths relative to it, and (some of) what was left out. */
-  collect(caps: { maxFiles: number; maxBytes: number }): Promise<{ files: SandboxFile[]; leftOut: string[] }>
+  /** The regular files of /workspace, with paths relative to it; of a folder with very many, those that hold something. */
+  collect(caps: { maxFiles: number; maxBytes: number }): Promise<Collected>
   /** Ends every process; true only when all were seen to be gone. Idempotent. Removes what it held. */
   destroy(): Promise<boolean>
 }

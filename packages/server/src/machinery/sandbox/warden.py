@@ -3,8 +3,8 @@
 It is process 1 of a process namespace, and all rests on that: nothing inside can signal it, every orphan becomes its
 child, and kill(-1) reaches everything but itself, so that when wait() finds no child the command and all it started are
 gone. It runs with no more rights than the commands; the worker believes none of its words beyond what a command could
-say anyway. When the worker's end of the pipe closes it exits, and the kernel ends the rest: the thread that listens to
-the worker sees to that, so that it does not matter what the other one is doing.
+say anyway. When the worker's end of the pipe closes it exits, and the kernel ends the rest; a thread that only listens
+sees to that, whatever the other one is doing.
 
 A command can read its own output away, send the end of a pipe where nobody closes it, and in gVisor open the pipe that
 wakes this process. So nothing here waits for a pipe of a command, and nothing rests on what comes out of one.
@@ -12,12 +12,15 @@ wakes this process. So nothing here waits for a pipe of a command, and nothing r
 A message is two big-endian 32-bit lengths, a JSON head, a body. The worker sends one request and waits for its answer;
 only `stop` may come while a command runs. Files are reached one path component at a time without following links.
 """
-import ctypes, errno, json, os, queue, select, signal, stat, struct, sys, threading
+import ctypes, errno, heapq, itertools, json, os, queue, select, signal, stat, struct, sys, threading
 
 ROOTS = ('workspace', 'skill')
+KINDS = {stat.S_IFREG: 'file', stat.S_IFDIR: 'directory'}
 CHUNK = 1 << 18
 MAX_DEPTH = 32
-MAX_NAMES = 200
+# A skill may leave half a million names of any kind; they must not fill the memory here, nor the answer.
+MAX_LOOKS, MAX_CHOSEN, MAX_WAITING = 500_000, 1000, 10_000
+MAX_NAMES, MAX_NAMES_BYTES = 200, 1 << 17
 LOOK_EVERY_SECONDS = 0.25
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 PR_SET_DUMPABLE = 4
@@ -148,18 +151,22 @@ def write_file(request, body):
     answer({})
 
 
-def kind_of(mode):
-    return 'file' if stat.S_ISREG(mode) else 'directory' if stat.S_ISDIR(mode) else 'other'
-
-
-def list_directory(names):
-    """Entries with their own (not their target's) stat, sorted; names that are no text are shown with their bytes."""
-    directory = open_directory(names)
+def list_directory(names, most, order=lambda found: 0, looks=MAX_LOOKS):
+    """The first entries with their own (not their target's) stat, sorted, and how many of all were looked at."""
+    directory, looked = open_directory(names), itertools.count()
     try:
-        with os.scandir(directory) as found:
-            return sorted(((entry.name, entry.stat(follow_symlinks=False)) for entry in found), key=lambda e: e[0])
+        with os.scandir(directory) as entries:
+            stats = ((entry.name, entry.stat(follow_symlinks=False)) for entry in itertools.islice(entries, looks))
+            sorted_by = ((order(found), name, found) for (name, found), _ in zip(stats, looked))
+            return [entry[1:] for entry in heapq.nsmallest(most, sorted_by)], next(looked)
     finally:
         os.close(directory)
+
+
+def fitting(values):
+    """As many of the first as an answer has room for."""
+    sizes = itertools.accumulate(len(json.dumps(value)) for value in values)
+    return [value for value, size in zip(values, sizes) if size <= MAX_NAMES_BYTES]
 
 
 def printable(names):
@@ -169,13 +176,13 @@ def printable(names):
 def list_files(request, _):
     names = split(request['path'])
     try:
-        entries = list_directory(names)[:request['maxEntries']]
+        entries, _ = list_directory(names, request['maxEntries'])
     except (FileNotFoundError, NotADirectoryError):
         entries = []
-    answer({'entries': [
-        {'path': '/' + printable([*names, name]), 'sizeBytes': found.st_size, 'kind': kind_of(found.st_mode)}
+    answer({'entries': fitting([
+        {'path': '/' + printable([*names, name]), 'sizeBytes': found.st_size, 'kind': KINDS.get(stat.S_IFMT(found.st_mode), 'other')}
         for name, found in entries
-    ]})
+    ])})
 
 
 def is_plain(path, found):
@@ -194,25 +201,33 @@ def send_collected(path):
         os.close(fd)
 
 
+def importance(found):
+    return 0 if stat.S_ISREG(found.st_mode) and found.st_size > 0 else 1 if stat.S_ISDIR(found.st_mode) else 2
+
+
 def collect(request, _):
-    files, room, left_out = request['maxFiles'], request['maxBytes'], []
-    waiting = [[]]
-    while waiting:
+    files, room, looks = request['maxFiles'], request['maxBytes'], MAX_LOOKS
+    waiting, left_out, others = [[]], [], 0
+    while waiting and looks > 0:
         path = waiting.pop(0)
         try:
-            entries = list_directory(['workspace', *path])
+            entries, looked = list_directory(['workspace', *path], MAX_CHOSEN, importance, looks)
         except OSError:
-            entries = []
+            entries, looked = [], 0
             left_out.append(printable(path))
+        looks, others = looks - looked, others + looked - len(entries)
         for name, found in entries:
             inner = [*path, name]
-            if stat.S_ISDIR(found.st_mode) and len(inner) < MAX_DEPTH:
+            if stat.S_ISDIR(found.st_mode) and len(inner) < MAX_DEPTH and len(waiting) < MAX_WAITING:
                 waiting.append(inner)
             elif files > 0 and found.st_size <= room and is_plain(inner, found) and send_collected(inner):
                 files, room = files - 1, room - found.st_size
-            else:
+            elif len(left_out) < MAX_NAMES:
                 left_out.append(printable(inner))
-    answer({'leftOut': left_out[:MAX_NAMES]})
+            else:
+                others += 1
+    named = fitting(left_out)
+    answer({'leftOut': named, 'others': others + len(left_out) - len(named) + len(waiting)})
 
 
 # Commands
@@ -370,11 +385,9 @@ def main():
             continue
         try:
             operation(request, body)
-        except Refusal as refusal:
-            answer({'refused': str(refusal)})
         except OSError as error:
             answer({'refused': error.strerror or str(error)})
-        except ValueError as error:
+        except (Refusal, ValueError) as error:
             answer({'refused': str(error)})
 
 

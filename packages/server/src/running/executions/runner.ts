@@ -251,7 +251,10 @@ export class Runner {
     const { taken, odd } = chooseForBundle(collected.files)
     const leftOut = [...collected.leftOut, ...odd]
     if (leftOut.length > 0) {
-      writer.write({ type: 'agent.info', payload: { kind: 'files-left-out', paths: leftOut.slice(0, 50) } })
+      const paths = leftOut.slice(0, 50)
+      const others = collected.others + leftOut.length - paths.length
+      const payload = { kind: 'files-left-out', paths, ...(others > 0 && { others }) } as const
+      writer.write({ type: 'agent.info', payload })
     }
     const made = taken
       .map(({ path, bytes }) => ({ path, bytes: Buffer.from(bytes) }))
