@@ -3,8 +3,7 @@
 It is process 1 of a process namespace, and all rests on that: nothing inside can signal it, every orphan becomes its
 child, and kill(-1) reaches everything but itself, so that when wait() finds no child the command and all it started are
 gone. It runs with no more rights than the commands; the worker believes none of its words beyond what a command could
-say anyway. When the worker's end of the pipe closes it exits, and the kernel ends the rest; a thread that only listens
-sees to that, whatever the other one is doing.
+say anyway. When the worker's end of the pipe closes a thread that only listens exits, and the kernel ends the rest.
 
 A command can read its own output away, send the end of a pipe where nobody closes it, and in gVisor open the pipe that
 wakes this process. So nothing here waits for a pipe of a command, and nothing rests on what comes out of one.
@@ -12,7 +11,7 @@ wakes this process. So nothing here waits for a pipe of a command, and nothing r
 A message is two big-endian 32-bit lengths, a JSON head, a body. The worker sends one request and waits for its answer;
 only `stop` may come while a command runs. Files are reached one path component at a time without following links.
 """
-import ctypes, errno, heapq, itertools, json, os, queue, select, signal, stat, struct, sys, threading
+import ctypes, errno, heapq, itertools, json, os, queue, resource, select, signal, stat, struct, sys, threading
 
 ROOTS = ('workspace', 'skill')
 KINDS = {stat.S_IFREG: 'file', stat.S_IFDIR: 'directory'}
@@ -368,6 +367,8 @@ def main():
         sys.exit('the warden must be process 1 of a process namespace')
     # Also closes /proc/1 (memory, descriptors) to the commands, which have the same user.
     set_dumpable(0)
+    # At 0 a kernel that hands cores to a program of the host still does. No core is as short as 1.
+    resource.setrlimit(resource.RLIMIT_CORE, (1, 1))
     # What process 1 has no handler for does not reach it from within. Python has one for this; another is needed below.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGCHLD, lambda *_: None)
