@@ -12,6 +12,7 @@ import {
   listenForTrouble,
   sharedMemoryBytes,
   wardenCommand,
+  whileWanted,
 } from './launch.ts'
 import type { SandboxConfig } from './port.ts'
 import { describeFilter, machineOf } from './seccomp.ts'
@@ -58,7 +59,7 @@ export function createOciRuntime(config: SandboxConfig, kind: 'runc' | 'runsc', 
       }
     },
 
-    async launch(lodging) {
+    async launch(lodging, signal) {
       const bundle = await writeBundle(config, lodging, cgroups.pathOf(lodging.id))
       const pidFile = join(lodging.folder, 'pid')
       const child = spawn(
@@ -77,7 +78,11 @@ export function createOciRuntime(config: SandboxConfig, kind: 'runc' | 'runsc', 
           .once('error', reject)
           .once('exit', () => reject(new Error(`${kind} could not start: ${trouble()}`)))
       })
-      return { child, trouble, pid: await Promise.race([failed, readPid(pidFile)]) }
+      return {
+        child,
+        trouble,
+        pid: await whileWanted(child, signal, Promise.race([failed, readPid(pidFile, signal)])),
+      }
     },
 
     async forget(id) {
@@ -98,8 +103,8 @@ async function removeNotes(folder: string, id: string): Promise<void> {
   for (const name of own) await rm(join(folder, name), { recursive: true, force: true })
 }
 
-async function readPid(file: string): Promise<number> {
-  for (let tries = 0; tries < 3000; tries++) {
+async function readPid(file: string, signal: AbortSignal): Promise<number> {
+  while (!signal.aborted) {
     const pid = Number(await readFile(file, 'utf8').catch(() => ''))
     if (pid > 0) return pid
     await delay(5)

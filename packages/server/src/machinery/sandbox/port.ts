@@ -81,7 +81,8 @@ export interface SandboxDriver {
   readonly name: string
   /** Tries a sandbox; throws with what to do when this host cannot protect itself. */
   check(): Promise<void>
-  create(spec: SandboxSpec): Promise<Sandbox>
+  /** With an aborted signal it gives up, while the walls are not up yet. */
+  create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox>
   /** Ends and removes what an earlier process of this host left behind, each by itself. */
   sweep(isAlive: (id: string) => Promise<boolean>): Promise<Swept>
 }

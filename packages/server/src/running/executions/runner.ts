@@ -104,7 +104,7 @@ export class Runner {
     let ending: Ending
     try {
       const material = await persistently(signal, () => this.#readMaterial(row))
-      sandbox = await this.#createSandbox(row, material)
+      sandbox = await this.#createSandbox(row, material, signal)
       // What is given now is written last: it counts, should an earlier file have the same name.
       for (const { path, bytes } of [...(material.carried?.files ?? []), ...material.attached])
         await sandbox.writeFile(path, bytes)
@@ -183,14 +183,15 @@ export class Runner {
   }
 
   /** Nothing else is done here: what is made is known to `#work` from then on, which destroys it whatever fails. */
-  #createSandbox(row: store.ExecutionRow, { skill }: Material): Promise<Sandbox> {
+  #createSandbox(row: store.ExecutionRow, { skill }: Material, signal: AbortSignal): Promise<Sandbox> {
     const { sandboxes, config } = this.#parts
-    return sandboxes.create({
+    const spec = {
       id: `${row.execution_id}-${row.attempt}`.replaceAll('_', '-'),
       skillFiles: skill.map(({ path, bytes }) => ({ path, bytes, executable: isScript(bytes) })),
       limits: config.sandbox.limits,
       env: {},
-    })
+    }
+    return sandboxes.create(spec, signal)
   }
 
   async #runAgent(

@@ -160,6 +160,36 @@ describe.each(kinds)('%s', (kind) => {
     expect(await driver.sweep(async () => false)).toEqual({ cleared: ['left-a'], left: [] })
   })
 
+  test('a start that comes to no end is ended when its caller has enough', async () => {
+    const config = configOf(kind)
+    const bin = join(config.directory, 'bin')
+    mkdirSync(bin)
+    const started = join(config.directory, 'started')
+    writeFileSync(started, '')
+    chmodSync(started, 0o666)
+    const program = join(bin, kind === 'bubblewrap' ? 'bwrap' : kind)
+    writeFileSync(
+      program,
+      `#!/bin/bash\ncase "$*" in *delete*) exit;; esac\necho $$ > ${started}\nexec sleep 1000\n`,
+    )
+    chmodSync(program, 0o755)
+    const path = process.env['PATH']
+    process.env['PATH'] = `${bin}:${path}`
+    try {
+      const stop = new AbortController()
+      const spec = { id: `slow-${kind}`, skillFiles: [], limits: smallLimits, env: {} }
+      const refused = expect(createSandboxDriver(config).create(spec, stop.signal)).rejects.toThrow('enough')
+      await waitUntil(() => readFileSync(started, 'utf8').endsWith('\n'), 10_000)
+      stop.abort(new Error('enough'))
+      await refused
+      const pid = readFileSync(started, 'utf8').trim()
+      await waitUntil(() => !isRunning(pid), 5000)
+      expect(readdirSync(join(config.directory, 'sandboxes'))).toEqual([])
+    } finally {
+      process.env['PATH'] = path
+    }
+  })
+
   test('check says what to do when the program is missing', async () => {
     const worker = startWorker(configOf(kind), ['check'], { path: '/nonexistent' })
     expect(await say(worker)).toMatch(/could not be started; install it/)
