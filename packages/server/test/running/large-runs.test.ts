@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { FairPlaces } from '#platform/fair-places.ts'
+import type { JsonText } from '#platform/json-text.ts'
 import { readRun } from '#running/runs/read.ts'
+import { readHandlers } from '#running/runs/read-routes.ts'
 import type { Person } from '../../../../test/support/caller.ts'
 import { modernMessage } from '../../../../test/support/mcp.ts'
 import { definitionOf, runsOf } from '../../../../test/support/workflows.ts'
@@ -43,7 +45,7 @@ async function newRun(owner: Person, record?: string): Promise<string> {
 const recordOf = (length: number) =>
   `{"status":"success","payload":{},"startedAt":1,"endedAt":2,"output":"${'x'.repeat(length)}"}`
 
-const readerOf = ({ workspaceId }: Person) => ({ workspaceId, personId: null })
+const readerOf = ({ workspaceId, userId }: Person) => ({ workspaceId, userId, personId: null })
 const get = (owner: Person, path: string) =>
   house.call('GET', `/api/v1/workflows/runs${path}`, { token: owner.token })
 
@@ -84,13 +86,15 @@ test('a page of large runs ends early and says where the next one begins', async
   expect(pages).toEqual([runIds.slice(0, 2), runIds.slice(2)])
 })
 
-test('large runs are read one at a time for a workspace, and nobody else waits for it', async () => {
+const { signal } = new AbortController()
+
+test('large runs are read one at a time for a person, and nobody else waits for it', async () => {
   const owner = await newOwner()
   const largeReads = new FairPlaces(2, 1)
-  const parts = { ...runParts(house), largeReads }
+  const parts = { ...runParts(house), largeReads, placeWithinMs: 60_000 }
   const large = await newRun(owner, recordOf(40_000))
-  const { signal } = new AbortController()
-  const leave = await largeReads.take(owner.workspaceId, signal)
+  // As it would for a run in another one of its workspaces.
+  const leave = await largeReads.take(owner.userId, signal)
   let isRead = false
   const reading = readRun(parts, readerOf(owner), large).finally(() => {
     isRead = true
@@ -101,6 +105,29 @@ test('large runs are read one at a time for a workspace, and nobody else waits f
   expect(isRead).toBe(false)
   leave()
   expect((await reading)?.steps.get('first')?.length).toBeGreaterThan(40_000)
+})
+
+test('who finds no place in time is told to come again, and a page ends before what there was none for', async () => {
+  const owner = await newOwner()
+  const largeReads = new FairPlaces(2, 1)
+  const parts = { ...runParts(house), largeReads, placeWithinMs: 50 }
+  const large = await newRun(owner, recordOf(40_000))
+  const small = await newRun(owner)
+  await largeReads.take(owner.userId, signal)
+  await expect(readRun(parts, readerOf(owner), large, signal)).rejects.toMatchObject({
+    code: 'SERVICE_UNAVAILABLE',
+    retryAfterSeconds: 1,
+  })
+  const principal = { kind: 'session', ...readerOf(owner) }
+  const call = { principal, query: {}, signal } as never
+  const { items, within } = (await readHandlers(parts).listWorkflowRuns(call)) as never as {
+    items: AsyncIterable<JsonText>
+    within: { rest(): { nextCursor: string | null } }
+  }
+  const told: string[] = []
+  for await (const text of items) told.push(JSON.parse(String(text)).runId)
+  expect(told).toEqual([small])
+  expect(within.rest().nextCursor).toEqual(expect.any(String))
 })
 
 test('an answer counts among the bytes that may be under way to one credential', async () => {

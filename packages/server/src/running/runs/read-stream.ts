@@ -9,7 +9,7 @@ export function runStreamHandlers(parts: RunHubParts, streams: Streams) {
   return bindRoutes(runStreamRoutes, {
     streamWorkflowRun: ({ principal, params, query }) => {
       const telling = { throughSuspended: query.through === 'suspended', changes: query.changes === '1' }
-      return streams.open(principal, () => hub.enter(principal.workspaceId, params.runId, telling))
+      return streams.open(principal, () => hub.enter(principal, params.runId, telling))
     },
   })
 }

@@ -6,6 +6,7 @@ import {
   type StepFacts,
   stateOf,
 } from '#machinery/graph/graph.ts'
+import { ApiError } from '#operations/errors.ts'
 import { isPassing } from '#platform/database-errors.ts'
 import type { FairPlaces } from '#platform/fair-places.ts'
 import { fieldsOf, JsonText, textsOf } from '#platform/json-text.ts'
@@ -13,8 +14,14 @@ import { listRuns, listSmallRuns, type Reader, type ReadRow } from './read-store
 import type { RunParts } from './run-parts.ts'
 
 export type ReadParts = Pick<RunParts, 'database' | 'definitions' | 'logger'> & {
-  /** By workspace. */
+  /** By person: one may have many workspaces. */
   readonly largeReads: FairPlaces
+  readonly placeWithinMs: number
+}
+
+export interface Reading extends Reader {
+  /** Who takes a place for what is large; of what many are told, whoever came first. */
+  readonly userId: string
 }
 
 /** By name, in their order. */
@@ -48,7 +55,7 @@ interface RunFacts {
 
 export async function readRun(
   parts: ReadParts,
-  reader: Reader,
+  reader: Reading,
   runId: string,
   signal?: AbortSignal,
 ): Promise<ReadRun | undefined> {
@@ -59,7 +66,7 @@ export async function readRun(
 /** In their order, those that are gone left out. Large ones are read one at a time, when it is their turn. */
 export async function* readRuns(
   parts: ReadParts,
-  reader: Reader,
+  reader: Reading,
   runIds: readonly string[],
   signal: AbortSignal,
 ): AsyncGenerator<ReadRun> {
@@ -75,18 +82,27 @@ export async function* readRuns(
 /** Few large ones at a time: each is held whole, and takes its share of the only thread. */
 async function readWhole(
   parts: ReadParts,
-  reader: Reader,
+  reader: Reading,
   found: ReadRow,
-  signal = new AbortController().signal,
+  signal?: AbortSignal,
 ): Promise<ReadRun | undefined> {
   if (!found.is_large) return describe(parts, found)
-  const leave = await parts.largeReads.take(found.workspace_id, signal)
+  const leave = await takePlace(parts, reader, signal)
   try {
     const [whole] = await listRuns(parts.database, reader, [found.run_id])
     return whole && (await describe(parts, whole))
   } finally {
     leave()
   }
+}
+
+function takePlace({ largeReads, placeWithinMs }: ReadParts, { userId }: Reading, signal?: AbortSignal) {
+  const patience = AbortSignal.timeout(placeWithinMs)
+  return largeReads
+    .take(userId, signal ? AbortSignal.any([signal, patience]) : patience)
+    .catch((cause: unknown) => {
+      throw new ApiError('SERVICE_UNAVAILABLE', { cause, retryAfterSeconds: 1 })
+    })
 }
 
 /** As the snapshot that the interface tells of. */

@@ -10,10 +10,13 @@ import { rerunHandlers, rerunRoutes } from './rerun-routes.ts'
 import type { RunParts } from './run-parts.ts'
 
 /** Each is held whole by the process that reads it. */
-const largeReads = { atATime: 2, ofOneWorkspace: 1 }
+const largeReads = { atATime: 2, ofOnePerson: 1 }
+/** Who waits longer for that is told to come again. */
+const placeWithinMs = 5000
 
 export function runFeature(parts: RunParts, chats: ChatQueue, streams?: Streams): Feature {
-  const reading = { ...parts, largeReads: new FairPlaces(largeReads.atATime, largeReads.ofOneWorkspace) }
+  const places = new FairPlaces(largeReads.atATime, largeReads.ofOnePerson)
+  const reading = { ...parts, largeReads: places, placeWithinMs }
   const routes = [
     ...bindRoutes(changeRoutes, changeHandlers(parts, chats), {
       launchWorkflow: (_call, answer) => launchedBefore(parts, answer),

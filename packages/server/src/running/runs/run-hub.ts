@@ -1,7 +1,7 @@
 import type { Bus } from '#platform/bus.ts'
 import { type EventStream, Hub, type HubParts, type Seat, type Topic } from '#streams/streams.ts'
 import { runChannel } from './announce.ts'
-import { type ReadParts, type ReadRun, readRun } from './read.ts'
+import { type Reading, type ReadParts, type ReadRun, readRun } from './read.ts'
 import { findVersion, listVersions } from './read-store.ts'
 import { Frame, type Telling } from './run-frames.ts'
 
@@ -13,8 +13,10 @@ const endsStream: ReadonlySet<string> = new Set(['success', 'failed', 'suspended
 
 export type RunHubParts = ReadParts & HubParts & { readonly bus: Bus }
 
+type Watcher = Pick<Reading, 'workspaceId' | 'userId'>
+
 /** What is read is shared by all who watch, so nothing is in it that is for some. */
-const toMany = (workspaceId: string) => ({ workspaceId, personId: null })
+const toMany = ({ workspaceId, userId }: Watcher) => ({ workspaceId, userId, personId: null })
 
 /** `version` is null while the run is not shown yet. */
 interface FoundRun {
@@ -33,7 +35,8 @@ interface Reader {
 }
 
 interface RunTopic extends Topic<Reader> {
-  readonly workspaceId: string
+  /** Whoever came first. */
+  readonly watcher: Watcher
   /** The highest version there is word of. */
   known: number
   latest: Frame | undefined
@@ -58,12 +61,12 @@ export class RunHub {
   }
 
   /** Undefined when there is no such run. Word of a change that comes while it is looked for is kept. */
-  async enter(workspaceId: string, runId: string, telling: Telling): Promise<Seat | undefined> {
+  async enter(watcher: Watcher, runId: string, telling: Telling): Promise<Seat | undefined> {
     let isOld = false
     const stopListening = this.#parts.bus.listen(runChannel(runId), () => {
       isOld = true
     })
-    const found = await this.#find(workspaceId, runId).catch((error: unknown) => {
+    const found = await this.#find(watcher, runId).catch((error: unknown) => {
       stopListening()
       throw error
     })
@@ -75,7 +78,7 @@ export class RunHub {
     return {
       leave: () => leave(),
       take: (stream) => {
-        leave = this.#join(workspaceId, runId, found, { stream, telling })
+        leave = this.#join(watcher, runId, found, { stream, telling })
         stopListening()
         if (isOld) this.#hub.watch(this.#hub.look([runId]))
       },
@@ -83,16 +86,16 @@ export class RunHub {
   }
 
   /** One statement: the run's version where others read it already and what they are told will do, or else the run. */
-  async #find(workspaceId: string, runId: string): Promise<FoundRun | undefined> {
+  async #find(watcher: Watcher, runId: string): Promise<FoundRun | undefined> {
     const { database } = this.#parts
     const isRead = this.#hub.get(runId)?.latest !== undefined
-    const run = isRead ? undefined : await readRun(this.#parts, toMany(workspaceId), runId)
-    return run ? { version: run.version, run } : findVersion(database, workspaceId, runId)
+    const run = isRead ? undefined : await readRun(this.#parts, toMany(watcher), runId)
+    return run ? { version: run.version, run } : findVersion(database, watcher.workspaceId, runId)
   }
 
   /** From the run as it was found on. Gives what takes the reader away again. */
   #join(
-    workspaceId: string,
+    watcher: Watcher,
     runId: string,
     found: FoundRun,
     who: Pick<Reader, 'stream' | 'telling'>,
@@ -100,17 +103,17 @@ export class RunHub {
     const { stream, telling } = who
     const seen = (found.version ?? 1) - 1
     const reader: Reader = { stream, telling, before: undefined, seen, isWriting: false }
-    const topic = this.#hub.enter(runId, reader, () => this.#open(workspaceId, runId))
+    const topic = this.#hub.enter(runId, reader, () => this.#open(watcher, runId))
     if (found.run) this.#tell(topic, found.run)
     this.#hub.watch(this.#learn(topic, found.version, runId))
     return () => this.#hub.leave(runId, topic, reader)
   }
 
-  #open(workspaceId: string, runId: string): RunTopic {
+  #open(watcher: Watcher, runId: string): RunTopic {
     const leave = this.#parts.bus.listen(runChannel(runId), () => {
       this.#hub.watch(this.#hub.look([runId]))
     })
-    return { workspaceId, readers: new Set(), known: 0, latest: undefined, isReading: false, leave }
+    return { watcher, readers: new Set(), known: 0, latest: undefined, isReading: false, leave }
   }
 
   #learn(topic: RunTopic, version: number | null | undefined, runId: string): Promise<void> | undefined {
@@ -128,7 +131,7 @@ export class RunHub {
     topic.isReading = true
     try {
       while (topic.known > (topic.latest?.version ?? 0)) {
-        const found = await readRun(this.#parts, toMany(topic.workspaceId), runId)
+        const found = await readRun(this.#parts, toMany(topic.watcher), runId)
         if (!found) return
         this.#tell(topic, found)
       }
