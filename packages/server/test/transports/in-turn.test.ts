@@ -39,11 +39,12 @@ async function isHeldUp(answer: Promise<Answer>): Promise<boolean> {
 async function sendNothingOf(
   size: Readonly<Record<string, string>>,
   path = '/agents',
+  secret = key,
 ): Promise<ClientRequest> {
   const sent = request(`${house.url}/api/v1${path}`, {
     method: 'POST',
     agent: false,
-    headers: { 'x-api-key': key, 'content-type': 'application/json', ...size },
+    headers: { 'x-api-key': secret, 'content-type': 'application/json', ...size },
   })
   sent.on('error', () => {})
   // Also where the test fails: the house would wait for it.
@@ -80,6 +81,19 @@ test('a large body, or one that does not say how large it is, takes all the plac
     large.destroy()
     expect((await waiting).status).toBe(200)
   }
+})
+
+test('the keys of one person have twice as many places together, and a stranger waits for none of them', async () => {
+  const owner = await house.newPerson()
+  const keys: string[] = []
+  for (let made = 0; made < 3; made++) keys.push((await house.newKey(owner)).secret)
+  const large = { 'content-length': '100000' }
+  const sent = []
+  for (const each of keys.slice(0, 2)) sent.push(await sendNothingOf(large, '/agents', each))
+  await noPlaceIsLeft(() => read(keys[2] ?? ''))
+  const waiting = read(keys[2] ?? '')
+  for (const one of sent) one.destroy()
+  expect((await waiting).status).toBe(200)
 })
 
 test('without a credential it is the address that waits, and who has one does not wait for it', async () => {

@@ -1,12 +1,12 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { CallersTurns } from './callers-turns.ts'
 
 /** Enters requests by name, and tells which have begun. */
 function entering(places = 4, mostTicks = 3) {
   const turns = new CallersTurns({ places, mostTicks })
   const begun: string[] = []
-  const enter = (caller: string, name: string, count = 1) =>
-    turns.enter(caller, count, () => void begun.push(name))
+  const enter = (caller: string, name: string, count = 1, person = caller) =>
+    turns.enter({ caller, person }, count, () => void begun.push(name))
   return { turns, begun, enter }
 }
 
@@ -99,4 +99,45 @@ test('what ends after its turn forgets no later line of its caller', () => {
   old()
   enter('one', 'newest')
   expect(begun).toEqual(['old', 'next', 'newer'])
+})
+
+describe('the callers of one person', () => {
+  const enteringAs = () => {
+    const all = entering(2)
+    return { ...all, enter: (caller: string, name: string, count = 1) => all.enter(caller, name, count, 'p') }
+  }
+
+  test('have twice what one has together, and are let in in turn', () => {
+    const { turns, begun, enter } = enteringAs()
+    const leaves = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'b3', 'c1'].map((name) => enter(name.charAt(0), name))
+    expect(begun).toEqual(['a1', 'a2', 'b1', 'b2'])
+    for (const at of [0, 1, 4, 5]) leaves[at]?.()
+    expect(begun.slice(4)).toEqual(['a3', 'c1', 'b3', 'a4'])
+    for (const leave of leaves) leave()
+    expect([turns.callers, turns.waiting]).toEqual([0, 0])
+  })
+
+  test('wait for what is large of another, which nothing small passes', () => {
+    const { begun, enter } = enteringAs()
+    const leaves = ['a1', 'a2', 'b1'].map((name) => enter(name.charAt(0), name))
+    enter('c', 'large', 2)
+    enter('d', 'small')
+    expect(begun).toEqual(['a1', 'a2', 'b1'])
+    leaves[0]?.()
+    expect(begun.slice(3)).toEqual(['large'])
+    leaves[1]?.()
+    expect(begun.slice(3)).toEqual(['large', 'small'])
+  })
+
+  test('get the places of turns that are over, which give nothing back twice', () => {
+    const { turns, begun, enter } = enteringAs()
+    const leaves = ['a1', 'a2', 'b1', 'b2'].map((name) => enter(name.charAt(0), name))
+    enter('c', 'c1')
+    enter('d', 'd1')
+    ticks(turns, 3)
+    expect(begun.slice(4)).toEqual(['c1', 'd1'])
+    for (const leave of leaves) leave()
+    for (const name of ['e1', 'e2', 'f1']) enter(name.charAt(0), name)
+    expect(begun.slice(6)).toEqual(['e1', 'e2'])
+  })
 })

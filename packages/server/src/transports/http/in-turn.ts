@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '#platform/deps.ts'
 import { CallersTurns } from './callers-turns.ts'
-import { callerOf } from './client-of.ts'
+import { callerOf, personOf } from './client-of.ts'
 import { whenOver } from './when-over.ts'
 
 /** What is larger takes a place for each of these. */
@@ -20,7 +20,9 @@ export function inTurns(app: FastifyInstance, { config, metrics }: Pick<Deps, 'c
   }, tickMs).unref()
   app.addHook('onClose', async () => clearInterval(ticking))
   return (request, reply, done) => {
-    const leave = turns.enter(callerOf(request), placesOf(request, places), done)
+    const caller = callerOf(request)
+    const person = personOf(request) ?? caller
+    const leave = turns.enter({ caller, person }, placesOf(request, places), done)
     whenOver(reply.raw, leave)
   }
 }
