@@ -14,12 +14,14 @@ export interface Outbound {
   readonly allowCaFile: string | undefined
   /** How long one fetch may take, all its requests together. */
   readonly timeoutMs: number
+  /** Of that, how long a server may say nothing at all when something is got from it. */
+  readonly answerWithinMs: number
   /** `exempt`: a name that the operator allowed, which may be one of this machine alone. */
   readonly resolve: (host: string, exempt: boolean, signal: AbortSignal) => Promise<readonly string[]>
 }
 
 export function openOutbound(allow: readonly string[], allowCaFile: string | undefined): Outbound {
-  return { allow, allowCaFile, timeoutMs: 30_000, resolve }
+  return { allow, allowCaFile, timeoutMs: 30_000, answerWithinMs: 4000, resolve }
 }
 
 const resolve: Outbound['resolve'] = async (host, exempt, signal) => {
@@ -114,7 +116,10 @@ export async function getBounded(
   let target = address
   for (let hop = 0; hop <= mostRedirects; hop++) {
     const destination = await checkDestination(outbound, target, signal)
-    const response = await dial(outbound, destination, { method: 'GET', headers: {}, signal })
+    const silence = new AbortController()
+    const late = setTimeout(() => silence.abort(), outbound.answerWithinMs)
+    const asked = { method: 'GET', headers: {}, signal: AbortSignal.any([signal, silence.signal]) }
+    const response = await dial(outbound, destination, asked).finally(() => clearTimeout(late))
     const { statusCode: status = 0, headers } = response
     if (status < 300 || status > 399) return { status, headers, body: await readBody(response, maxBytes) }
     response.destroy()

@@ -31,6 +31,7 @@ const outbound: Outbound = {
   allow: [],
   allowCaFile: undefined,
   timeoutMs: 5000,
+  answerWithinMs: 5000,
   resolve: (host, ...more) => {
     asked.add(host)
     return resolveFrom(names)(host, ...more)

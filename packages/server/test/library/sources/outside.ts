@@ -33,6 +33,7 @@ export async function openOutside(behave?: Behaviour): Promise<Outside> {
     allow: [`repo.test:${server.port}`],
     allowCaFile: authority.caFile,
     timeoutMs: 20_000,
+    answerWithinMs: 20_000,
     resolve: resolveFrom({ 'repo.test': ['127.0.0.1'] }),
   }
   const close = async () => {

@@ -169,6 +169,15 @@ test.each(Object.keys(behaviours).filter((slug) => slug.startsWith('to-') || slu
   },
 )
 
+test('a server that says nothing gives its place up long before a fetch has to end', async () => {
+  const outbound = { ...outside.outbound, timeoutMs: 600_000, answerWithinMs: 300 }
+  const ask = (slug: string) =>
+    fetchRegistry({ outbound, userId: 'somebody' }, { registry: outside.url, slug }, never)
+  const silent = ['silent', 'drip-head'].map((slug) => refusalOf(ask(slug)))
+  expect((await ask('greeter')).files).toHaveLength(2)
+  expect((await Promise.all(silent)).map(({ code }) => code)).toEqual(Array(2).fill('SERVICE_UNAVAILABLE'))
+})
+
 test.each(['silent', 'drip', 'drip-head'])('%s: cut in time', async (slug) => {
   const startedAt = Date.now()
   expect((await refusalOf(fetch(slug, 1000))).code).toBe('SERVICE_UNAVAILABLE')
