@@ -8,6 +8,7 @@ export interface QuotaSettings {
   readonly idleExecutions: number
   readonly idleExecutionsPerKey: number
   readonly traceBytes: number
+  readonly runBytes: number
 }
 
 export function readQuotas(attempt: Attempt): QuotaSettings {
@@ -17,5 +18,6 @@ export function readQuotas(attempt: Attempt): QuotaSettings {
     idleExecutions: attempt('QUOTA_IDLE_EXECUTIONS', readCount, 1000),
     idleExecutionsPerKey: attempt('QUOTA_IDLE_EXECUTIONS_PER_KEY', readCount, 50),
     traceBytes: attempt('QUOTA_TRACE_BYTES', readCount, 10_000_000_000),
+    runBytes: attempt('QUOTA_RUN_BYTES', readCount, 10_000_000_000),
   }
 }

@@ -378,7 +378,9 @@ export interface Tables extends AccessTables, OAuthTables, PushTables, ThreadTab
     ended_at: OptionalTime
     version: Generated<number>
     agent_slug: string | null
+    stored_bytes: Generated<number>
   }
+  run_usage: { workspace_id: string; bytes: number }
   workflow_steps: {
     run_id: string
     step_id: string

@@ -47,6 +47,7 @@ export const shownBy: Readonly<Record<keyof Tables, readonly ChangeKind[]>> = {
   trace_pieces: [],
   trace_turns: ['traces'],
   trace_usage: [],
+  run_usage: [],
   trace_marks: ['traces'],
   handovers: ['handovers'],
   provider_keys: ['providerKeys'],

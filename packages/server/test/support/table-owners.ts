@@ -45,6 +45,7 @@ export const ownerOf: Readonly<Record<keyof Tables, string>> = {
   trace_pieces: 'traces',
   trace_turns: 'traces',
   trace_usage: 'traces',
+  run_usage: 'runs',
   trace_marks: 'traces',
   handovers: 'traces',
   provider_keys: 'models',

@@ -86,6 +86,7 @@ export async function prepareLaunch(
 ): Promise<store.RunRow> {
   const { workspaceId, userId, apiKeyId, oauthGrantId, authority } = launcher
   const { source, conversationId, agentSlug } = launcher
+  const { runsPerWorkspace, quotas } = parts.config
   const row: store.NewRun = {
     run_id: `run_${randomUUID()}`,
     workspace_id: workspaceId,
@@ -104,10 +105,20 @@ export async function prepareLaunch(
     parent_run_id: parentRunId ?? null,
     reuse: reuse ? JSON.stringify(reuse) : null,
   }
-  const made = await store.insertRun(db, row, definition, parts.config.runsPerWorkspace)
-  if (!made)
+  const made = await store.insertRun(db, row, definition, {
+    places: runsPerWorkspace,
+    bytes: quotas.runBytes,
+  })
+  if (made === 'no room') throw isFull(quotas.runBytes)
+  if (made === 'may not act')
     throw new ApiError('FORBIDDEN', { message: accessEnded.message, details: { code: accessEnded.code } })
   return made
+}
+
+/** A workspace cannot fill the disk of all with its runs. What is under way goes on, and ends where each run has to. */
+function isFull(limit: number): ApiError {
+  const message = `The runs of a workspace take at most ${limit} bytes; ask its operator for more`
+  return new ApiError('INVALID_INPUT', { message, details: { limit } })
 }
 
 /**

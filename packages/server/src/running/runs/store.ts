@@ -29,17 +29,19 @@ export interface NewRun {
 
 /**
  * Places are counted in the same statement, for which launches of a workspace wait for each other; who finds none waits
- * and counts as running at once. Its definition is kept as it was at the launch. Undefined when the launcher may not act
- * any more: the request was let in by what was known a moment before. The audit log has it in the same statement.
+ * and counts as running at once. So are the bytes of all runs there, and none is made where they are too many. Its
+ * definition is kept as it was at the launch. Nor is one made when the launcher may not act any more: the request was let
+ * in by what was known a moment before. The audit log has it in the same statement.
  */
 export async function insertRun(
   db: Db,
   row: NewRun,
   definition: string,
-  places: number,
-): Promise<RunRow | undefined> {
-  const { rows } = await sql<RunRow>`
-    with pinned as (
+  { places, bytes }: { readonly places: number; readonly bytes: number },
+): Promise<RunRow | 'may not act' | 'no room'> {
+  const { rows } = await sql<RunRow & { has_room: boolean }>`
+    with room as materialized (select run_bytes(${row.workspace_id}) < ${bytes} as has_room),
+    pinned as (
       insert into workflow_definitions (checksum, definition) values (${row.definition_checksum}, ${definition})
       on conflict do nothing),
     made as (
@@ -56,6 +58,7 @@ export async function insertRun(
       cross join lateral (select may_advance(${row.workspace_id}, ${places}) as free
         where may_act(${row.workspace_id}, ${row.user_id}, ${row.api_key_id}::bigint, ${row.oauth_grant_id}::bigint,
           case when once.allowed then null else array['tool:execute'] end) offset 0) place
+    where (select has_room from room)
     returning *),
     told as (
       insert into activity (workspace_id, user_id, api_key_id, actor_kind, type, details)
@@ -64,8 +67,10 @@ export async function insertRun(
         'workflow.launched', jsonb_strip_nulls(jsonb_build_object('runId', run_id, 'workflowId', workflow_id,
           'parentRunId', parent_run_id))
       from made)
-    select * from made`.execute(db)
-  return rows[0]
+    select has_room, made.* from room left join made on true`.execute(db)
+  const [made] = rows
+  if (!made?.has_room) return 'no room'
+  return made.run_id === null ? 'may not act' : made
 }
 
 const hidden: WorkflowRunStatus[] = ['launching', 'void']
