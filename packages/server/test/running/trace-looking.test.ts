@@ -18,15 +18,16 @@ const trace = {
 const facts = Array.from({ length: 200 }, (_, n) => `f${String(n).padStart(3, '0')}`)
 const rules: RedactionRules = { ...noRules, facts }
 const letters = 16_000
-const turnOf = (payload: unknown, seq = 1): Turn => ({
-  seq,
-  type: 'agent.text',
-  payload,
-  text: JSON.stringify(payload),
-  actorAgentSlug: null,
-  at: trace.startedAt,
-  origin: 'appended',
-})
+const turnOf = (payload: unknown, seq = 1) =>
+  ({
+    seq,
+    type: 'agent.text',
+    payload,
+    text: JSON.stringify(payload),
+    actorAgentSlug: null,
+    at: trace.startedAt,
+    origin: 'appended',
+  }) satisfies Turn
 const turns = [1, 2, 3].map((seq) => turnOf({ content: Array.from({ length: letters }, () => 'a') }, seq))
 
 /** How often others have the thread while something is done that waits for nothing outside. */
@@ -59,6 +60,16 @@ test.each(options)('others have the thread for every thousand texts: %o', async 
     drain(exportTrace(trace, pages(turns), { format, content, rules, looking })),
   )
   expect(turned).toBeGreaterThanOrEqual(Math.floor((turns.length * letters) / 1024))
+})
+
+test.each([1, 60, 900])('a file is in proportion to what is in it, nested %i deep', async (depth) => {
+  let payload: unknown = Array.from({ length: 1000 }, () => 'a')
+  for (let n = 0; n < depth; n++) payload = [payload]
+  const turn = { ...turnOf(payload), type: 'tool.result' }
+  const asked = { format: 'md', content: true, rules: undefined, looking: new Looking('person') } as const
+  let written = 0
+  for await (const chunk of exportTrace(trace, pages([turn]), asked)) written += chunk.length
+  expect(written).toBeLessThan(50 * turn.text.length)
 })
 
 test('and for every 256 KiB of a file from which nothing is taken out', async () => {

@@ -1,3 +1,4 @@
+import { isNestedWithin } from '#machinery/graph/graph.ts'
 import { OtlpWriter } from './export-otlp.ts'
 import type { ExportedTrace, TraceWriter } from './export-writer.ts'
 import type { Looking } from './looking.ts'
@@ -127,10 +128,14 @@ function nameOf(turn: Turn): string {
   return name === '' ? '' : ` ${inline(name)}`
 }
 
+/** Deeper, what stands before each line would be many times what is in it. */
+const deepestIndent = 66
+
 /** What tools are given and answer is shown whole: each field of it may be what somebody looks for. */
 function bodyOf(turn: Turn): string {
   const isWords = turn.type === 'user.message' || turn.type === 'agent.text'
-  return isWords ? textOfTurn(turn) : JSON.stringify(turn.payload, null, 2)
+  if (isWords) return textOfTurn(turn)
+  return JSON.stringify(turn.payload, null, isNestedWithin(turn.payload, deepestIndent) ? 2 : undefined)
 }
 
 function quote(text: string): string {
