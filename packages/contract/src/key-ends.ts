@@ -100,6 +100,6 @@ export const keyEndRoutes = defineRoutes({
     body: Type.Object({ key: Type.String({ maxLength: 300 }) }),
     responses: { 200: Type.Object({ success: Type.Literal(true), revoked: Type.Boolean() }) },
     errors: ['INVALID_INPUT'],
-    example: { body: { key: 'guild_live_3fX9…' }, answers: { 200: { success: true, revoked: true } } },
+    example: { body: { key: 'guild_live_3fX9aB…' }, answers: { 200: { success: true, revoked: true } } },
   },
 })

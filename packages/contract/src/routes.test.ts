@@ -6,6 +6,8 @@ import { exampleOf } from './openapi/example.ts'
 import { recordExamples } from './openapi/record-examples.ts'
 
 const all = Object.entries<Routes[string]>(routes)
+type Operation = { operationId?: string; requestBody?: object; responses?: Record<string, object> }
+type Document = { paths: Record<string, Record<string, Operation>> }
 const isJson = ({ answers }: Route) => answers === undefined || answers === 'json' || answers === 'either'
 
 test('no two routes are called alike by clients', () => {
@@ -61,4 +63,19 @@ test('every route that is no read says what it changes, and all of that can be r
   expect(silent.map(([name]) => name)).toEqual([])
   const read = new Set(all.filter(([, { method }]) => method === 'GET').map(([, { resource }]) => resource))
   expect(Object.keys(changeKinds).filter((kind) => !read.has(kind))).toEqual([])
+})
+
+test('the document tells that a body may come too late, of every route that takes one', () => {
+  const { paths } = openApiDocument(routes, '0') as unknown as Document
+  const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
+  const withBody = operations.filter(({ requestBody }) => requestBody)
+  expect(withBody.length).toBeGreaterThan(50)
+  const of = (asked: typeof operations) => asked.map(({ operationId }) => operationId)
+  expect(of(operations.filter(({ responses }) => responses?.['408']))).toEqual(of(withBody))
+})
+
+test('keys in examples show the prefix and six characters, as real ones do', () => {
+  const shown = JSON.stringify(openApiDocument(routes, '0')).match(/"(?:keyPrefix|prefix)":"[^"]*"/g) ?? []
+  expect(shown.length).toBeGreaterThan(3)
+  for (const prefix of shown) expect(prefix).toMatch(/:"guild_live_\w{6}"$/)
 })

@@ -97,7 +97,7 @@ export const selfRoutes = defineRoutes({
     example: {
       answers: {
         200: {
-          key: { id: 12, label: 'Nightly bot', prefix: 'guild_live_3fX9', expiresAt: null },
+          key: { id: 12, label: 'Nightly bot', prefix: 'guild_live_3fX9aB', expiresAt: null },
           workspace: { id: '0198c1f2-7c00-7000-8000-000000000001', name: 'Acme' },
           user: { id: '0198c1f2-7c00-7000-8000-00000000000a' },
           mode: 'paygmode',

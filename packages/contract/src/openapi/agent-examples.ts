@@ -88,7 +88,7 @@ export function agentExamples(workspaceId: string, at: string) {
       mode: 'paygmode',
       scopes: ['profile:read'],
       expiresAt: null,
-      key: { id: 12, label: 'Nightly bot', prefix: 'guild_live_3fX9' },
+      key: { id: 12, label: 'Nightly bot', prefix: 'guild_live_3fX9aB' },
     },
     PendingRequest: {
       id: 'permission_2f0a',

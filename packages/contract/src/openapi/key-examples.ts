@@ -3,7 +3,7 @@ export function keyExamples(workspace: { readonly id: string; readonly name: str
   const key = {
     id: 12,
     label: 'Nightly bot',
-    prefix: 'guild_live_3fX9',
+    prefix: 'guild_live_3fX9aB',
     workspace,
     scopes: ['tool:execute:weekly-report'],
     activated: true,
@@ -53,6 +53,6 @@ export function keyExamples(workspace: { readonly id: string; readonly name: str
       oldSecretUntil: null,
     },
     KeyGrant: grant,
-    NewKey: { ...key, api_key: 'guild_live_3fX9…' },
+    NewKey: { ...key, api_key: 'guild_live_3fX9aB…' },
   }
 }

@@ -32,7 +32,7 @@ const oauthError = {
 }
 const oauthErrors = (components: Components) => {
   const error = components.refer('responses', 'OAuthError', oauthError)
-  return { 400: error, 401: error, 429: error, 503: error }
+  return { 400: error, 401: error, 408: error, 429: error, 503: error }
 }
 
 const tokenFields = {

@@ -32,7 +32,7 @@ const receipt = {
   actor: {
     userId,
     apiKeyId: 12,
-    keyPrefix: 'guild_live_3fX9',
+    keyPrefix: 'guild_live_3fX9aB',
     oauthGrantId: null,
     agentSlug: 'nightly-bot',
   },

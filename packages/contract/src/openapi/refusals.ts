@@ -101,6 +101,7 @@ const usualCodes: Readonly<Record<number, ErrorCode>> = {
   401: 'UNAUTHORIZED',
   403: 'FORBIDDEN',
   404: 'NOT_FOUND',
+  408: 'INVALID_INPUT',
   409: 'CONFLICT',
   410: 'EXPIRED',
   429: 'RATE_LIMITED',
@@ -127,6 +128,8 @@ function refusalsOf(route: Route): [number, ErrorCode[]][] {
     const other = route.alsoStatus?.[code]
     if (other !== undefined) add(other, code)
   }
+  // A body that does not come in time.
+  if (route.body) add(408, 'INVALID_INPUT')
   if (route.limits.length > 0) {
     for (const code of aroundOf(route.audience).codes) {
       if (byStatus.has(errorTable[code].status)) add(errorTable[code].status, code)
