@@ -88,10 +88,10 @@ export const protocolPaths = (components: Components) => ({
       ],
       responses: {
         303: {
-          description: 'To the consent page, or back to the app',
+          description: 'To the consent page',
           headers: { location: { schema: text } },
         },
-        400: page('The app or its address is unknown; nothing is sent there'),
+        400: page('Refused; where app and address are known, a link of the page takes the error there'),
         429: page('Too many requests'),
         503: page('A part of the service is away'),
       },
