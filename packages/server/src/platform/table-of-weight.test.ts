@@ -21,6 +21,7 @@ test.each([
   `| ${turns.places === 8 ? 'eight' : turns.places} (\`REQUESTS_AT_A_TIME\`)`,
   `${turns.turnMs === 250 ? 'a quarter of a second' : turns.turnMs} (\`TURN_MS\`)`,
   `| ${gigabytes(quotas.artifactBytes)} and ${count(quotas.artifactFiles)} files; ${gigabytes(quotas.traceBytes)} (`,
+  `| ${gigabytes(quotas.runBytes)} (\`QUOTA_RUN_BYTES\`)`,
   `| ${count(quotas.idleExecutions)} a workspace, ${quotas.idleExecutionsPerKey} of them of one key |`,
 ])('SECURITY says %j', (words) => {
   expect(table).toContain(words)

@@ -65,6 +65,7 @@ beforeAll(async () => {
     QUOTA_IDLE_EXECUTIONS: '1',
     QUOTA_IDLE_EXECUTIONS_PER_KEY: '1',
     QUOTA_TRACE_BYTES: '1',
+    QUOTA_RUN_BYTES: '1',
   })
 })
 

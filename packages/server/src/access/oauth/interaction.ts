@@ -1,30 +1,22 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type Provider from 'oidc-provider'
-import { errors, type InteractionResults } from 'oidc-provider'
-import { recordActivity } from '#accounts/activity/activity.ts'
+import { errors } from 'oidc-provider'
 import { claimSignIn } from '#accounts/sessions/sessions.ts'
 import { findUser, type User } from '#accounts/users/users.ts'
-import { findWorkspace, holdMembership, listWorkspaces } from '#accounts/workspaces/workspaces.ts'
-import { inPerson } from '#operations/actor.ts'
+import { findWorkspace, listWorkspaces } from '#accounts/workspaces/workspaces.ts'
 import { ApiError } from '#operations/errors.ts'
-import { noteChange } from '#platform/changes.ts'
-import type { Db, Tx } from '#platform/database.ts'
 import { isOrphan } from '#platform/database-errors.ts'
 import type { Deps } from '#platform/deps.ts'
-import { hashSecret, hmac, isWellFormedSecret } from '#platform/secrets.ts'
+import { hmac, isWellFormedSecret } from '#platform/secrets.ts'
 import type { RawAnswer, RawCall, RawRoute } from '#transports/http/raw-route.ts'
+import { appRemoved, findApp, type Interaction, over, requestOf } from './asked.ts'
 import { hasMark, setMark } from './browser-mark.ts'
-import * as clientStore from './client-store.ts'
-import { documentOf } from './documents.ts'
+import { allow, deny } from './decision.ts'
 import { formToken, isOwnForm } from './form-token.ts'
-import * as grantStore from './grant-store.ts'
-import { type AppFacts, consentPage, errorPage, signInPage } from './pages.ts'
-import { interactionSeconds, oauthPaths } from './provider.ts'
+import { consentPage, errorPage, signInPage } from './pages.ts'
+import { oauthPaths } from './provider.ts'
 import { isForMcpAlone } from './resources.ts'
-import * as store from './store.ts'
-
-type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>
 
 /**
  * Where a person says who they are and decides about an app. All of it belongs to the browser that began: the
@@ -90,52 +82,6 @@ async function decide(deps: Deps, provider: Provider, call: RawCall): Promise<vo
   call.response.writeHead(303, { location: interaction.returnTo }).end()
 }
 
-interface Decision {
-  readonly interaction: Interaction
-  readonly userId: string
-  readonly workspaceId: string | null
-}
-
-async function deny(tx: Tx, { interaction, userId, workspaceId }: Decision): Promise<void> {
-  await claim(tx, interaction, { error: 'access_denied', error_description: 'The person said no' })
-  const { clientId, scopes } = requestOf(interaction)
-  const details = { clientId, scopes }
-  await recordActivity(tx, inPerson(userId), { type: 'oauth_grant.denied', workspaceId, details })
-}
-
-async function allow(tx: Tx, { interaction, userId, workspaceId }: Decision): Promise<void> {
-  if (!workspaceId) throw new ApiError('FORBIDDEN', { message: 'You are not a member of that workspace.' })
-  const grantId = randomUUID()
-  await claim(tx, interaction, { login: { accountId: userId, remember: false }, consent: { grantId } })
-  await holdMembership(tx, workspaceId, userId)
-  const { clientId, scopes, resources } = requestOf(interaction)
-  await keepDocument(tx, interaction)
-  const scope = scopes.join(' ')
-  const shownAs = documentOf(interaction)?.name
-  const payload = {
-    openid: { scope },
-    resources: Object.fromEntries(resources.map((resource) => [resource, scope])),
-    ...(shownAs !== undefined && { shownAs }),
-  }
-  await grantStore.insertGrant(tx, { grantId, clientId, userId, workspaceId, payload }, interactionSeconds)
-  noteChange(tx, { kinds: ['oauthGrants'], userId })
-  const details = { clientId, scopes }
-  await recordActivity(tx, inPerson(userId), { type: 'oauth_grant.allowed', workspaceId, details })
-}
-
-/** Before a decision has any effect: of two, in whichever tabs and processes, only the first has one. */
-async function claim(tx: Tx, interaction: Interaction, result: InteractionResults): Promise<void> {
-  if (await store.claimInteraction(tx, hashSecret(interaction.uid), result)) return
-  // An app takes its interactions with it, and says so.
-  await findApp(tx, interaction)
-  throw over()
-}
-
-const over = () =>
-  new ApiError('NOT_FOUND', {
-    message: 'This request has expired, was decided already or was opened in another browser.',
-  })
-
 async function findInteraction(provider: Provider, call: RawCall): Promise<Interaction> {
   const { request, response, params } = call
   const interaction = await provider.interactionDetails(request, response).catch((error: unknown) => {
@@ -184,37 +130,6 @@ async function consent(deps: Deps, interaction: Interaction, person: User | unde
     ...(isForMcpAlone(publicUrl, resources) && { onlyAt: `${publicUrl}/mcp/` }),
     workspaces: memberships.map(({ id, name }) => ({ id, name: name ?? 'Personal workspace' })),
   })
-}
-
-async function findApp(db: Db, interaction: Interaction): Promise<AppFacts> {
-  const { clientId } = requestOf(interaction)
-  const document = documentOf(interaction)
-  if (document) return { name: document.name, address: clientId }
-  const client = await clientStore.findClient(db, clientId)
-  if (!client) throw appRemoved()
-  if (client.kind === 'registered') return { name: client.name, registrant: undefined }
-  return { name: client.name, registrant: client.owner_email ?? 'a person without a verified address' }
-}
-
-const appRemoved = () => new ApiError('NOT_FOUND', { message: 'This app was removed.' })
-
-/** What is issued to the app refers to it, as the person was shown it. */
-async function keepDocument(tx: Tx, interaction: Interaction): Promise<void> {
-  const document = documentOf(interaction)
-  if (!document) return
-  const { name, redirectUris } = document
-  const { clientId: id } = requestOf(interaction)
-  await clientStore.upsertDocument(tx, { id, name, redirect_uris: [...redirectUris] })
-}
-
-function requestOf({ params }: Interaction) {
-  return {
-    clientId: String(params['client_id']),
-    redirectUri: String(params['redirect_uri']),
-    scopes: String(params['scope']).split(' '),
-    /** What the tokens are to be for; one that was not named was put there by the library. */
-    resources: [params['resource'] ?? []].flat().map(String),
-  }
 }
 
 function addressOf({ config }: Deps, { uid }: Interaction): string {

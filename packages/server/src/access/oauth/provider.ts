@@ -23,6 +23,7 @@ import {
 } from './documents.ts'
 import { errorPage } from './pages.ts'
 import { isSameButPort } from './redirect-uri.ts'
+import { showRefusals } from './refusals.ts'
 import { audienceAt } from './resources.ts'
 
 export const oauthPaths = {
@@ -43,7 +44,7 @@ export function createProvider(deps: Deps, check: OAuthCheck): Provider {
   provider.proxy = true
   useOwnTokens(provider)
   useHashedSecrets(provider)
-  showRefusals(provider)
+  showRefusals(provider, `${deps.config.publicUrl}${oauthPaths.interaction}/`)
   const log = (err: unknown) => deps.logger.error({ err }, 'authorization server failed')
   provider.on('server_error', (_ctx, error) => log(error))
   const emitter: EventEmitter = provider
@@ -198,29 +199,6 @@ function useOwnTokens(provider: Provider): void {
       this.format = 'opaque'
       return mintSecret('oauthAccess')
     },
-  })
-}
-
-/**
- * Who chose the address is whoever registered the app, which may be anybody, and nobody was asked yet: a refusal that
- * sent the browser there at once would make our name lead anywhere. So the person is shown where the way back leads, and
- * the app is told when they go it. (RFC 6749 has the browser sent on; RFC 9700, 4.11.2, only to who is trusted.)
- */
-function showRefusals(provider: Provider): void {
-  const refusals = new WeakMap<object, errors.OIDCProviderError>()
-  provider.on('authorization.error', (ctx, refusal) => refusals.set(ctx, refusal))
-  provider.use(async (ctx, next) => {
-    await next()
-    const location = ctx.response.get('location')
-    if (ctx.oidc?.route !== 'authorization' || !location) return
-    if (location.startsWith(`${provider.issuer}${oauthPaths.interaction}/`)) return
-    const { error, error_description } = refusals.get(ctx) ?? { error: 'Something went wrong here.' }
-    const { type, body, headers } = errorPage(error_description ?? error, location)
-    ctx.remove('location')
-    ctx.status = 400
-    ctx.set(headers)
-    ctx.type = type
-    ctx.body = body
   })
 }
 

@@ -50,7 +50,8 @@ const warden = readFileSync(new URL('warden.py', import.meta.url), 'utf8')
 
 /** As text and not as a file: the sandbox's user need not be able to read where the worker is installed. */
 export function wardenCommand({ python }: SandboxConfig): string[] {
-  return [python, '-I', '-S', '-c', warden]
+  // Newer ones warn of a fork beside a thread; what is forked here is replaced at once, and locks nothing.
+  return [python, '-I', '-S', '-W', 'ignore', '-c', warden]
 }
 
 /** What a start brings about; when it fails, or the signal has enough of it, its program is ended. */

@@ -35,7 +35,7 @@ export interface SandboxFile {
   executable: boolean
 }
 
-export interface Collected {
+interface Collected {
   files: SandboxFile[]
   /** Some of what is not among them, and how many more there are at least. */
   leftOut: string[]
