@@ -41,8 +41,7 @@ export const AgentInfo = Type.Union(
     }),
     Type.Object({
       kind: Type.Literal('files-left-out', { description: 'Too many or too large to be kept' }),
-      paths: Type.Array(Type.String(), { description: 'Of those that were looked at, the first 50' }),
-      others: Type.Optional(Type.Integer({ description: 'How many more there are at least' })),
+      paths: Type.Array(Type.String()),
     }),
   ],
   { title: 'AgentInfo' },

@@ -3,24 +3,17 @@
 It is process 1 of a process namespace, and all rests on that: nothing inside can signal it, every orphan becomes its
 child, and kill(-1) reaches everything but itself, so that when wait() finds no child the command and all it started are
 gone. It runs with no more rights than the commands; the worker believes none of its words beyond what a command could
-say anyway. When the worker's end of the pipe closes a thread that only listens exits, and the kernel ends the rest.
-
-A command can read its own output away, send the end of a pipe where nobody closes it, and in gVisor open the pipe that
-wakes this process. So nothing here waits for a pipe of a command, and nothing rests on what comes out of one.
+say anyway. When the worker's end of the pipe closes it exits, and the kernel ends the rest.
 
 A message is two big-endian 32-bit lengths, a JSON head, a body. The worker sends one request and waits for its answer;
 only `stop` may come while a command runs. Files are reached one path component at a time without following links.
 """
-import ctypes, errno, heapq, itertools, json, os, queue, resource, select, signal, stat, struct, sys, threading
+import ctypes, errno, json, os, select, signal, stat, struct, sys
 
 ROOTS = ('workspace', 'skill')
-KINDS = {stat.S_IFREG: 'file', stat.S_IFDIR: 'directory'}
 CHUNK = 1 << 18
 MAX_DEPTH = 32
-# A skill may leave half a million names of any kind; they must not fill the memory here, nor the answer.
-MAX_LOOKS, MAX_CHOSEN, MAX_WAITING = 500_000, 1000, 10_000
-MAX_NAMES, MAX_NAMES_BYTES = 200, 1 << 17
-LOOK_EVERY_SECONDS = 0.25
+MAX_NAMES = 200
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 PR_SET_DUMPABLE = 4
 
@@ -29,25 +22,15 @@ class Refusal(Exception):
     pass
 
 
-def listen():
-    """In a thread. It waits for nobody: while a command runs there is at most a stop to be heard."""
-    while True:
-        part = os.read(requests, CHUNK)
+def read_exactly(size):
+    parts = []
+    while size > 0:
+        part = os.read(requests, min(size, CHUNK))
         if not part:
             os._exit(0)
-        heard.put(part)
-        try:
-            os.write(waker, b'\0')
-        except BlockingIOError:
-            pass
-
-
-def read_exactly(size):
-    while len(unread) < size:
-        unread.extend(heard.get())
-    taken = bytes(unread[:size])
-    del unread[:size]
-    return taken
+        parts.append(part)
+        size -= len(part)
+    return b''.join(parts)
 
 
 def write_all(fd, data):
@@ -150,22 +133,18 @@ def write_file(request, body):
     answer({})
 
 
-def list_directory(names, most, order=lambda found: 0, looks=MAX_LOOKS):
-    """The first entries with their own (not their target's) stat, sorted, and how many of all were looked at."""
-    directory, looked = open_directory(names), itertools.count()
+def kind_of(mode):
+    return 'file' if stat.S_ISREG(mode) else 'directory' if stat.S_ISDIR(mode) else 'other'
+
+
+def list_directory(names):
+    """Entries with their own (not their target's) stat, sorted; names that are no text are shown with their bytes."""
+    directory = open_directory(names)
     try:
-        with os.scandir(directory) as entries:
-            stats = ((entry.name, entry.stat(follow_symlinks=False)) for entry in itertools.islice(entries, looks))
-            sorted_by = ((order(found), name, found) for (name, found), _ in zip(stats, looked))
-            return [entry[1:] for entry in heapq.nsmallest(most, sorted_by)], next(looked)
+        with os.scandir(directory) as found:
+            return sorted(((entry.name, entry.stat(follow_symlinks=False)) for entry in found), key=lambda e: e[0])
     finally:
         os.close(directory)
-
-
-def fitting(values):
-    """As many of the first as an answer has room for."""
-    sizes = itertools.accumulate(len(json.dumps(value)) for value in values)
-    return [value for value, size in zip(values, sizes) if size <= MAX_NAMES_BYTES]
 
 
 def printable(names):
@@ -175,13 +154,13 @@ def printable(names):
 def list_files(request, _):
     names = split(request['path'])
     try:
-        entries, _ = list_directory(names, request['maxEntries'])
+        entries = list_directory(names)[:request['maxEntries']]
     except (FileNotFoundError, NotADirectoryError):
         entries = []
-    answer({'entries': fitting([
-        {'path': '/' + printable([*names, name]), 'sizeBytes': found.st_size, 'kind': KINDS.get(stat.S_IFMT(found.st_mode), 'other')}
+    answer({'entries': [
+        {'path': '/' + printable([*names, name]), 'sizeBytes': found.st_size, 'kind': kind_of(found.st_mode)}
         for name, found in entries
-    ])})
+    ]})
 
 
 def is_plain(path, found):
@@ -200,33 +179,25 @@ def send_collected(path):
         os.close(fd)
 
 
-def importance(found):
-    return 0 if stat.S_ISREG(found.st_mode) and found.st_size > 0 else 1 if stat.S_ISDIR(found.st_mode) else 2
-
-
 def collect(request, _):
-    files, room, looks = request['maxFiles'], request['maxBytes'], MAX_LOOKS
-    waiting, left_out, others = [[]], [], 0
-    while waiting and looks > 0:
+    files, room, left_out = request['maxFiles'], request['maxBytes'], []
+    waiting = [[]]
+    while waiting:
         path = waiting.pop(0)
         try:
-            entries, looked = list_directory(['workspace', *path], MAX_CHOSEN, importance, looks)
+            entries = list_directory(['workspace', *path])
         except OSError:
-            entries, looked = [], 0
+            entries = []
             left_out.append(printable(path))
-        looks, others = looks - looked, others + looked - len(entries)
         for name, found in entries:
             inner = [*path, name]
-            if stat.S_ISDIR(found.st_mode) and len(inner) < MAX_DEPTH and len(waiting) < MAX_WAITING:
+            if stat.S_ISDIR(found.st_mode) and len(inner) < MAX_DEPTH:
                 waiting.append(inner)
             elif files > 0 and found.st_size <= room and is_plain(inner, found) and send_collected(inner):
                 files, room = files - 1, room - found.st_size
-            elif len(left_out) < MAX_NAMES:
-                left_out.append(printable(inner))
             else:
-                others += 1
-    named = fitting(left_out)
-    answer({'leftOut': named, 'others': others + len(left_out) - len(named) + len(waiting)})
+                left_out.append(printable(inner))
+    answer({'leftOut': left_out[:MAX_NAMES]})
 
 
 # Commands
@@ -286,37 +257,34 @@ def end_all(child, status):
             status = found
 
 
-def read_ready(fd):
-    """What is there; None when nothing is, whatever has been said about it before."""
-    try:
-        return os.read(fd, CHUNK)
-    except BlockingIOError:
-        return None
-
-
 def drain(outputs, fd, limit):
-    part = read_ready(fd)
+    part = os.read(fd, CHUNK)
     kept = outputs[fd]
     room = limit - len(kept['bytes'])
-    kept['cut'] = kept['cut'] or len(part or b'') > room
-    kept['bytes'] += (part or b'')[:room]
+    kept['cut'] = kept['cut'] or len(part) > room
+    kept['bytes'] += part[:room]
     return part
 
 
 def follow(child, outputs, limit):
-    """Until the command itself has ended or is stopped; its status when it has."""
-    status, open_fds = None, set(outputs)
-    while status is None:
-        # A command in gVisor can take away what wakes this process.
-        ready, _, _ = select.select([woken, *open_fds], [], [], LOOK_EVERY_SECONDS)
-        read_ready(woken)
-        if unread or not heard.empty():
+    """Until the command itself has ended or is stopped. Then all it left running ends too."""
+    status, ended, open_fds = None, False, set(outputs)
+    while not ended:
+        ready, _, _ = select.select([requests, woken, *open_fds], [], [])
+        if requests in ready:
             receive()
-            break
+            ended = True
+        if woken in ready:
+            os.read(woken, CHUNK)
+            status = reap(child, status)
+            ended = ended or status is not None
         for fd in open_fds.intersection(ready):
-            if drain(outputs, fd, limit) == b'':
+            if not drain(outputs, fd, limit):
                 open_fds.discard(fd)
-        status = reap(child, status)
+    status = end_all(child, status)
+    for fd in open_fds:
+        while drain(outputs, fd, limit):
+            pass
     return status
 
 
@@ -331,10 +299,7 @@ def run(request, body):
     stdout, stdout_end = os.pipe()
     stderr, stderr_end = os.pipe()
     outputs = {fd: {'bytes': bytearray(), 'cut': False} for fd in (stdout, stderr)}
-    child = status = None
     try:
-        for fd in outputs:
-            os.set_blocking(fd, False)
         try:
             child = start(request, stdin, stdout_end, stderr_end)
         finally:
@@ -342,12 +307,8 @@ def run(request, body):
                 os.close(fd)
         status = follow(child, outputs, request['maxOutputBytes'])
     finally:
-        # Whatever has been raised. Then nobody is left to write; who holds a pipe open all the same is not waited for.
-        status = end_all(child, status)
-        for fd in outputs:
-            while drain(outputs, fd, request['maxOutputBytes']):
-                pass
-            os.close(fd)
+        os.close(stdout)
+        os.close(stderr)
     killed = os.WIFSIGNALED(status)
     answer({
         'exitCode': None if killed else os.WEXITSTATUS(status),
@@ -367,13 +328,10 @@ def main():
         sys.exit('the warden must be process 1 of a process namespace')
     # Also closes /proc/1 (memory, descriptors) to the commands, which have the same user.
     set_dumpable(0)
-    # At 0 a kernel that hands cores to a program of the host still does. No core is as short as 1.
-    resource.setrlimit(resource.RLIMIT_CORE, (1, 1))
     # What process 1 has no handler for does not reach it from within. Python has one for this; another is needed below.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    threading.Thread(target=listen, daemon=True).start()
     operations = {
         'hello': lambda *_: answer({'ready': True}),
         'run': run, 'read': read_file, 'write': write_file, 'list': list_files, 'collect': collect,
@@ -386,14 +344,15 @@ def main():
             continue
         try:
             operation(request, body)
+        except Refusal as refusal:
+            answer({'refused': str(refusal)})
         except OSError as error:
             answer({'refused': error.strerror or str(error)})
-        except (Refusal, ValueError) as error:
+        except ValueError as error:
             answer({'refused': str(error)})
 
 
 requests, answers = os.dup(0), os.dup(1)
-heard, unread = queue.Queue(4), bytearray()
 woken, waker = os.pipe()
 os.set_blocking(woken, False)
 os.set_blocking(waker, False)
