@@ -41,7 +41,8 @@ export const AgentInfo = Type.Union(
     }),
     Type.Object({
       kind: Type.Literal('files-left-out', { description: 'Too many or too large to be kept' }),
-      paths: Type.Array(Type.String()),
+      paths: Type.Array(Type.String(), { description: 'Of those that were looked at, the first 50' }),
+      others: Type.Optional(Type.Integer({ description: 'How many more there are at least' })),
     }),
   ],
   { title: 'AgentInfo' },

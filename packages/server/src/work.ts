@@ -23,6 +23,8 @@ export interface Work {
   readonly perform: Perform
   /** Throws with what to do when this host cannot keep skills and expressions apart from itself. */
   check(): Promise<void>
+  /** Clears away what killed workers of this host left behind, as far as that can be done; the sweeps do the rest. */
+  tidy(): Promise<void>
   /** Begins what a worker does unasked, beside reconciling. */
   start(): void
   /** Waits for what is under way; what lasts longer ends as lost. */
@@ -58,7 +60,13 @@ export function createWork(deps: Deps): Work {
   const sender = deps.config.push && new PushSender(house.pushes, deps.config.push)
   const chats = new ThreadRunner({ ...threads, models, toolsetOf: toolsetOf(threads, tools) })
   /** What killed workers of this host left behind. */
-  const sweepSandboxes = () => sandboxes.sweep((id) => runner.isAlive(id))
+  const sweepSandboxes = async () => {
+    const { cleared, left } = await sandboxes.sweep((id) => runner.isAlive(id))
+    for (const { id, cause } of left)
+      deps.logger.warn({ err: cause, sandbox: id }, 'a sandbox that was left behind is not cleared away yet')
+    deps.metrics.leftSandboxes.set(left.length)
+    return cleared.length
+  }
   return {
     engineWork: {
       runExecution: ({ executionRowId }) => runner.run(executionRowId),
@@ -72,7 +80,11 @@ export function createWork(deps: Deps): Work {
     check: async () => {
       await sandboxes.check()
       await runs.toolbox.check()
-      await sweepSandboxes()
+    },
+    tidy: async () => {
+      await sweepSandboxes().catch((error) =>
+        deps.logger.warn({ err: error }, 'not tidied up yet; the next sweep does it'),
+      )
     },
     start: () => sender?.start(),
     drain: async () => {

@@ -18,6 +18,7 @@ try {
   process.exit(4)
 }
 work.start()
+void work.tidy()
 const reconciling = startReconcilers(deps, work.reconcilers)
 const sweeping = startSweeps(deps, work.sweeps)
 const endpoint = await listenForEngine(config, logger, work.engineWork)

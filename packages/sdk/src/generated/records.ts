@@ -164,7 +164,10 @@ export type AgentInfo =
   | {
       /** Too many or too large to be kept */
       kind: 'files-left-out'
+      /** Of those that were looked at, the first 50 */
       paths: string[]
+      /** How many more there are at least */
+      others?: number
     }
 
 /** `AgentVersion`, as the API has it. */

@@ -111,6 +111,11 @@ export function createMetrics() {
       labelNames: ['outcome'],
       registers,
     }),
+    leftSandboxes: new Gauge({
+      name: 'guildhall_left_sandboxes',
+      help: 'Sandboxes of killed workers that could not be cleared away, as of the last sweep',
+      registers,
+    }),
     swept: new Counter({
       name: 'guildhall_swept_rows_total',
       help: 'Rows removed because their time was over, by table',

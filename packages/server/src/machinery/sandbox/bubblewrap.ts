@@ -11,6 +11,7 @@ import {
   listenForTrouble,
   sharedMemoryBytes,
   wardenCommand,
+  whileWanted,
 } from './launch.ts'
 import type { SandboxConfig } from './port.ts'
 import { assembleFilter, machineOf } from './seccomp.ts'
@@ -22,12 +23,12 @@ import { assembleFilter, machineOf } from './seccomp.ts'
 export function createBubblewrap(config: SandboxConfig): Launcher {
   return {
     name: config.kind,
-    overhead: { memoryBytes: 32 * 1024 * 1024, pids: 1, pidsForEach: 1 },
+    overhead: { memoryBytes: 32 * 1024 * 1024, pids: 2, pidsForEach: 1 },
     joinsGroup: false,
     check: async () => {},
     forget: async () => {},
 
-    async launch(lodging) {
+    async launch(lodging, signal) {
       const filter = assembleFilter(machineOf(process.arch))
       const walls = wallArguments(lodging, await listSights(config.readOnlyPaths), await readdir(lodging.etc))
       const child = spawn('bwrap', [...walls, '--', ...wardenCommand(config)], {
@@ -39,7 +40,7 @@ export function createBubblewrap(config: SandboxConfig): Launcher {
         ...(lodging.uid === undefined ? {} : { uid: lodging.uid, gid: lodging.uid }),
       }) as ChildProcessWithoutNullStreams
       const trouble = listenForTrouble(child)
-      return { child, trouble, pid: await readPid(child, filter, trouble) }
+      return { child, trouble, pid: await whileWanted(child, signal, readPid(child, filter, trouble)) }
     },
   }
 }

@@ -11,9 +11,11 @@ import {
   type SandboxDriver,
   SandboxError,
   type SandboxSpec,
+  type Swept,
 } from './port.ts'
 import { checkId, isId, uidOf } from './sandbox-id.ts'
 
+const launchedWithinMs = 15_000
 const readyWithinMs = 15_000
 const goneWithinMs = 2000
 /** Sandboxes in which a worker tries, when it starts, whether it can keep skills apart. */
@@ -51,7 +53,12 @@ export function createDriver(config: SandboxConfig, launcher: Launcher, cgroups:
     }
   }
 
-  async function start(spec: SandboxSpec, folder: string, group: Cgroup): Promise<Sandbox> {
+  async function start(
+    spec: SandboxSpec,
+    folder: string,
+    group: Cgroup,
+    signal: AbortSignal,
+  ): Promise<Sandbox> {
     const uid = process.getuid?.() === 0 ? uidOf(spec.id, config.uids) : undefined
     const lodging = { id: spec.id, folder, skill: join(folder, 'skill'), etc: join(folder, 'etc'), uid }
     if (uid !== undefined) await chown(folder, 0, launcher.builderUid ?? uid)
@@ -64,7 +71,7 @@ export function createDriver(config: SandboxConfig, launcher: Launcher, cgroups:
         memoryBytes + workspaceBytes + tmpBytes + sharedMemoryBytes + launcher.overhead.memoryBytes,
       pids: pids * launcher.overhead.pidsForEach + launcher.overhead.pids,
     })
-    const launched = await launcher.launch({ ...lodging, limits: spec.limits })
+    const launched = await launcher.launch({ ...lodging, limits: spec.limits }, signal)
     try {
       const line = await connect(launched)
       // Before the first command: until then only our own program has run in there.
@@ -92,11 +99,12 @@ export function createDriver(config: SandboxConfig, launcher: Launcher, cgroups:
     return true
   }
 
-  async function create(spec: SandboxSpec): Promise<Sandbox> {
+  async function create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox> {
+    const patience = AbortSignal.any([AbortSignal.timeout(launchedWithinMs), ...(signal ? [signal] : [])])
     const folder = await claim(spec.id)
     const group = cgroups.group(spec.id)
     try {
-      return await start(spec, folder, group)
+      return await start(spec, folder, group, patience)
     } catch (error) {
       if (await remove(spec.id, group)) throw error
       throw new SandboxError('left', 'A sandbox was not started, and not ended either', { cause: error })
@@ -135,11 +143,16 @@ export function createDriver(config: SandboxConfig, launcher: Launcher, cgroups:
     },
 
     async sweep(isAlive) {
-      let swept = 0
+      const swept: Swept = { cleared: [], left: [] }
       for (const id of (await readdir(lodgings).catch(() => [])).filter(isId)) {
-        const isUsed = id.startsWith(trialPrefix) ? await isYoung(id) : await isAlive(id)
-        if (isUsed) continue
-        if (await remove(id, cgroups.group(id))) swept++
+        try {
+          const isUsed = id.startsWith(trialPrefix) ? await isYoung(id) : await isAlive(id)
+          if (isUsed) continue
+          if (!(await remove(id, cgroups.group(id)))) throw new Error('Its processes have not ended yet')
+          swept.cleared.push(id)
+        } catch (cause) {
+          swept.left.push({ id, cause })
+        }
       }
       return swept
     },

@@ -34,7 +34,8 @@ export interface Launcher {
   readonly joinsGroup: boolean
   /** Throws with what to do when this host cannot. */
   check(): Promise<void>
-  launch(lodging: Lodging): Promise<Launched>
+  /** With an aborted signal it rejects, and has ended the program that it started. */
+  launch(lodging: Lodging, signal: AbortSignal): Promise<Launched>
   /** Removes the launcher's own notes about a sandbox, of which no process is left. */
   forget(id: string): Promise<void>
 }
@@ -49,7 +50,27 @@ const warden = readFileSync(new URL('warden.py', import.meta.url), 'utf8')
 
 /** As text and not as a file: the sandbox's user need not be able to read where the worker is installed. */
 export function wardenCommand({ python }: SandboxConfig): string[] {
-  return [python, '-I', '-S', '-c', warden]
+  // Newer ones warn of a fork beside a thread; what is forked here is replaced at once, and locks nothing.
+  return [python, '-I', '-S', '-W', 'ignore', '-c', warden]
+}
+
+/** What a start brings about; when it fails, or the signal has enough of it, its program is ended. */
+export async function whileWanted<T>(
+  child: ChildProcessWithoutNullStreams,
+  signal: AbortSignal,
+  work: Promise<T>,
+): Promise<T> {
+  const unwanted = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+  try {
+    signal.throwIfAborted()
+    return await Promise.race([work, unwanted])
+  } catch (error) {
+    work.catch(() => {})
+    child.kill('SIGKILL')
+    throw error
+  }
 }
 
 /** The last words of a program that did not start. */

@@ -17,7 +17,7 @@ export interface Line {
   /** Ends the command under way; its answer comes as usual. */
   stop(): void
   /** Gives the sandbox up: every call, under way or later, is told so. */
-  lose(message: string): void
+  lose(message: string, cause?: unknown): SandboxError
 }
 
 export function openLine(child: ChildProcessWithoutNullStreams): Line {
@@ -27,6 +27,7 @@ export function openLine(child: ChildProcessWithoutNullStreams): Line {
   const lose = (message: string, cause?: unknown) => {
     lost ??= new SandboxError('lost', message, { cause })
     asked?.fail(lost)
+    return lost
   }
   const send = (head: Record<string, unknown>, body?: Uint8Array) => {
     for (const part of encodeFrame(head, body)) child.stdin.write(part)

@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
-import { chown, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { chown, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -12,6 +12,7 @@ import {
   listenForTrouble,
   sharedMemoryBytes,
   wardenCommand,
+  whileWanted,
 } from './launch.ts'
 import type { SandboxConfig } from './port.ts'
 import { describeFilter, machineOf } from './seccomp.ts'
@@ -20,12 +21,12 @@ const execute = promisify(execFile)
 const megabyte = 1024 * 1024
 
 const runtimes = {
-  runc: { options: [], overhead: { memoryBytes: 64 * megabyte, pids: 1, pidsForEach: 1 } },
+  runc: { options: [], overhead: { memoryBytes: 64 * megabyte, pids: 2, pidsForEach: 1 } },
   // gVisor's kernel is a process with threads and memory of its own, counted with the skill's, and follows each of the
   // skill's processes with up to 16 tasks. It does the work of the filter, which its versions read differently.
   runsc: {
     options: ['--network=none', '--platform=ptrace'],
-    overhead: { memoryBytes: 256 * megabyte, pids: 128, pidsForEach: 16 },
+    overhead: { memoryBytes: 256 * megabyte, pids: 144, pidsForEach: 16 },
   },
 } as const
 
@@ -36,7 +37,8 @@ const runtimes = {
  */
 export function createOciRuntime(config: SandboxConfig, kind: 'runc' | 'runsc', cgroups: Cgroups): Launcher {
   const { options, overhead } = runtimes[kind]
-  const root = ['--root', join(config.directory, kind)]
+  const notes = join(config.directory, kind)
+  const root = ['--root', notes]
   const run = (...args: string[]) => execute(kind, [...root, ...args], { timeout: 10_000 })
 
   return {
@@ -57,7 +59,7 @@ export function createOciRuntime(config: SandboxConfig, kind: 'runc' | 'runsc', 
       }
     },
 
-    async launch(lodging) {
+    async launch(lodging, signal) {
       const bundle = await writeBundle(config, lodging, cgroups.pathOf(lodging.id))
       const pidFile = join(lodging.folder, 'pid')
       const child = spawn(
@@ -76,17 +78,33 @@ export function createOciRuntime(config: SandboxConfig, kind: 'runc' | 'runsc', 
           .once('error', reject)
           .once('exit', () => reject(new Error(`${kind} could not start: ${trouble()}`)))
       })
-      return { child, trouble, pid: await Promise.race([failed, readPid(pidFile)]) }
+      return {
+        child,
+        trouble,
+        pid: await whileWanted(child, signal, Promise.race([failed, readPid(pidFile, signal)])),
+      }
     },
 
     async forget(id) {
-      await run('delete', '--force', id)
+      try {
+        await run('delete', '--force', id)
+      } catch {
+        // Notes that a crash or a full disk has cut short cannot be read; and there is nothing else to be deleted.
+        await removeNotes(notes, id)
+      }
     },
   }
 }
 
-async function readPid(file: string): Promise<number> {
-  for (let tries = 0; tries < 3000; tries++) {
+/** runc has a folder for each sandbox, runsc files that begin with its id, which has no underscore. */
+async function removeNotes(folder: string, id: string): Promise<void> {
+  const names = await readdir(folder).catch(() => [])
+  const own = names.filter((name) => name === id || name.startsWith(`${id}_`))
+  for (const name of own) await rm(join(folder, name), { recursive: true, force: true })
+}
+
+async function readPid(file: string, signal: AbortSignal): Promise<number> {
+  while (!signal.aborted) {
     const pid = Number(await readFile(file, 'utf8').catch(() => ''))
     if (pid > 0) return pid
     await delay(5)

@@ -71,7 +71,9 @@ export function openSandbox({ id, line, group, env, cpuSeconds, end }: OpenSandb
       })
       command.signal?.throwIfAborted()
       return { ...answer, timedOut: watch.expired(), outOfMemory: await outOfMemory() }
-    } catch (error) {
+    } catch (cause) {
+      // Whatever keeps the first process from running a command, it is not to be trusted with another.
+      const error = isRefusal(cause) ? line.lose('The sandbox could not run a command', cause) : cause
       command.signal?.throwIfAborted()
       // When memory ran out the kernel may have ended the first process as well.
       if (!(await outOfMemory().catch(() => false))) throw error
@@ -116,7 +118,13 @@ export function openSandbox({ id, line, group, env, cpuSeconds, end }: OpenSandb
         head: { op: 'collect', maxFiles, maxBytes },
         maxBodyBytes: maxBytes,
         take({ head, body }) {
-          if ('leftOut' in head) return { files, leftOut: readList(head['leftOut']).map(String) }
+          if ('leftOut' in head) {
+            return {
+              files,
+              leftOut: readList(head['leftOut']).map(String),
+              others: readCount(head['others']),
+            }
+          }
           roomBytes -= body.length
           if (files.length === maxFiles || roomBytes < 0) throw new Error('More files than were asked for')
           files.push({ path: readPath(head['path']), bytes: body, executable: head['executable'] === true })
@@ -135,6 +143,10 @@ export function openSandbox({ id, line, group, env, cpuSeconds, end }: OpenSandb
       return closing
     },
   }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof SandboxError && error.reason === 'refused'
 }
 
 /** Stops the command when its time, its CPU time or its caller's patience is over. */
@@ -193,6 +205,10 @@ function readEntry(entry: unknown): ListedFile {
 
 function readList(value: unknown): unknown[] {
   return Array.isArray(value) ? value : []
+}
+
+function readCount(value: unknown): number {
+  return Number.isSafeInteger(value) ? Math.max(0, Number(value)) : 0
 }
 
 /** A collected path may be used on the host one day, so it is held to the rules here and not only by the sandbox. */

@@ -35,6 +35,13 @@ export interface SandboxFile {
   executable: boolean
 }
 
+interface Collected {
+  files: SandboxFile[]
+  /** Some of what is not among them, and how many more there are at least. */
+  leftOut: string[]
+  others: number
+}
+
 export interface ListedFile {
   path: string
   sizeBytes: number
@@ -54,8 +61,8 @@ export interface Sandbox {
   writeFile(path: string, bytes: Uint8Array): Promise<void>
   /** The entries of one folder, by name; none when there is no such folder. */
   listFiles(path: string, maxEntries: number): Promise<ListedFile[]>
-  /** The regular files of /workspace, with paths relative to it, and (some of) what was left out. */
-  collect(caps: { maxFiles: number; maxBytes: number }): Promise<{ files: SandboxFile[]; leftOut: string[] }>
+  /** The regular files of /workspace, with paths relative to it; of a folder with very many, those that hold something. */
+  collect(caps: { maxFiles: number; maxBytes: number }): Promise<Collected>
   /** Ends every process; true only when all were seen to be gone. Idempotent. Removes what it held. */
   destroy(): Promise<boolean>
 }
@@ -74,9 +81,17 @@ export interface SandboxDriver {
   readonly name: string
   /** Tries a sandbox; throws with what to do when this host cannot protect itself. */
   check(): Promise<void>
-  create(spec: SandboxSpec): Promise<Sandbox>
-  /** Ends and removes what an earlier process of this host left behind; how many that were. */
-  sweep(isAlive: (id: string) => Promise<boolean>): Promise<number>
+  /** With an aborted signal it gives up, while the walls are not up yet. */
+  create(spec: SandboxSpec, signal?: AbortSignal): Promise<Sandbox>
+  /** Ends and removes what an earlier process of this host left behind, each by itself. */
+  sweep(isAlive: (id: string) => Promise<boolean>): Promise<Swept>
+}
+
+export interface Swept {
+  /** Nothing is left of these. */
+  cleared: string[]
+  /** What could not be ended or removed; the next sweep tries again. */
+  left: { id: string; cause: unknown }[]
 }
 
 export interface SandboxConfig {

@@ -3,17 +3,24 @@
 It is process 1 of a process namespace, and all rests on that: nothing inside can signal it, every orphan becomes its
 child, and kill(-1) reaches everything but itself, so that when wait() finds no child the command and all it started are
 gone. It runs with no more rights than the commands; the worker believes none of its words beyond what a command could
-say anyway. When the worker's end of the pipe closes it exits, and the kernel ends the rest.
+say anyway. When the worker's end of the pipe closes a thread that only listens exits, and the kernel ends the rest.
+
+A command can read its own output away, send the end of a pipe where nobody closes it, and in gVisor open the pipe that
+wakes this process. So nothing here waits for a pipe of a command, and nothing rests on what comes out of one.
 
 A message is two big-endian 32-bit lengths, a JSON head, a body. The worker sends one request and waits for its answer;
 only `stop` may come while a command runs. Files are reached one path component at a time without following links.
 """
-import ctypes, errno, json, os, select, signal, stat, struct, sys
+import ctypes, errno, heapq, itertools, json, os, queue, resource, select, signal, stat, struct, sys, threading
 
 ROOTS = ('workspace', 'skill')
+KINDS = {stat.S_IFREG: 'file', stat.S_IFDIR: 'directory'}
 CHUNK = 1 << 18
 MAX_DEPTH = 32
-MAX_NAMES = 200
+# A skill may leave half a million names of any kind; they must not fill the memory here, nor the answer.
+MAX_LOOKS, MAX_CHOSEN, MAX_WAITING = 500_000, 1000, 10_000
+MAX_NAMES, MAX_NAMES_BYTES = 200, 1 << 17
+LOOK_EVERY_SECONDS = 0.25
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 PR_SET_DUMPABLE = 4
 
@@ -22,15 +29,25 @@ class Refusal(Exception):
     pass
 
 
-def read_exactly(size):
-    parts = []
-    while size > 0:
-        part = os.read(requests, min(size, CHUNK))
+def listen():
+    """In a thread. It waits for nobody: while a command runs there is at most a stop to be heard."""
+    while True:
+        part = os.read(requests, CHUNK)
         if not part:
             os._exit(0)
-        parts.append(part)
-        size -= len(part)
-    return b''.join(parts)
+        heard.put(part)
+        try:
+            os.write(waker, b'\0')
+        except BlockingIOError:
+            pass
+
+
+def read_exactly(size):
+    while len(unread) < size:
+        unread.extend(heard.get())
+    taken = bytes(unread[:size])
+    del unread[:size]
+    return taken
 
 
 def write_all(fd, data):
@@ -133,18 +150,22 @@ def write_file(request, body):
     answer({})
 
 
-def kind_of(mode):
-    return 'file' if stat.S_ISREG(mode) else 'directory' if stat.S_ISDIR(mode) else 'other'
-
-
-def list_directory(names):
-    """Entries with their own (not their target's) stat, sorted; names that are no text are shown with their bytes."""
-    directory = open_directory(names)
+def list_directory(names, most, order=lambda found: 0, looks=MAX_LOOKS):
+    """The first entries with their own (not their target's) stat, sorted, and how many of all were looked at."""
+    directory, looked = open_directory(names), itertools.count()
     try:
-        with os.scandir(directory) as found:
-            return sorted(((entry.name, entry.stat(follow_symlinks=False)) for entry in found), key=lambda e: e[0])
+        with os.scandir(directory) as entries:
+            stats = ((entry.name, entry.stat(follow_symlinks=False)) for entry in itertools.islice(entries, looks))
+            sorted_by = ((order(found), name, found) for (name, found), _ in zip(stats, looked))
+            return [entry[1:] for entry in heapq.nsmallest(most, sorted_by)], next(looked)
     finally:
         os.close(directory)
+
+
+def fitting(values):
+    """As many of the first as an answer has room for."""
+    sizes = itertools.accumulate(len(json.dumps(value)) for value in values)
+    return [value for value, size in zip(values, sizes) if size <= MAX_NAMES_BYTES]
 
 
 def printable(names):
@@ -154,13 +175,13 @@ def printable(names):
 def list_files(request, _):
     names = split(request['path'])
     try:
-        entries = list_directory(names)[:request['maxEntries']]
+        entries, _ = list_directory(names, request['maxEntries'])
     except (FileNotFoundError, NotADirectoryError):
         entries = []
-    answer({'entries': [
-        {'path': '/' + printable([*names, name]), 'sizeBytes': found.st_size, 'kind': kind_of(found.st_mode)}
+    answer({'entries': fitting([
+        {'path': '/' + printable([*names, name]), 'sizeBytes': found.st_size, 'kind': KINDS.get(stat.S_IFMT(found.st_mode), 'other')}
         for name, found in entries
-    ]})
+    ])})
 
 
 def is_plain(path, found):
@@ -179,25 +200,33 @@ def send_collected(path):
         os.close(fd)
 
 
+def importance(found):
+    return 0 if stat.S_ISREG(found.st_mode) and found.st_size > 0 else 1 if stat.S_ISDIR(found.st_mode) else 2
+
+
 def collect(request, _):
-    files, room, left_out = request['maxFiles'], request['maxBytes'], []
-    waiting = [[]]
-    while waiting:
+    files, room, looks = request['maxFiles'], request['maxBytes'], MAX_LOOKS
+    waiting, left_out, others = [[]], [], 0
+    while waiting and looks > 0:
         path = waiting.pop(0)
         try:
-            entries = list_directory(['workspace', *path])
+            entries, looked = list_directory(['workspace', *path], MAX_CHOSEN, importance, looks)
         except OSError:
-            entries = []
+            entries, looked = [], 0
             left_out.append(printable(path))
+        looks, others = looks - looked, others + looked - len(entries)
         for name, found in entries:
             inner = [*path, name]
-            if stat.S_ISDIR(found.st_mode) and len(inner) < MAX_DEPTH:
+            if stat.S_ISDIR(found.st_mode) and len(inner) < MAX_DEPTH and len(waiting) < MAX_WAITING:
                 waiting.append(inner)
             elif files > 0 and found.st_size <= room and is_plain(inner, found) and send_collected(inner):
                 files, room = files - 1, room - found.st_size
-            else:
+            elif len(left_out) < MAX_NAMES:
                 left_out.append(printable(inner))
-    answer({'leftOut': left_out[:MAX_NAMES]})
+            else:
+                others += 1
+    named = fitting(left_out)
+    answer({'leftOut': named, 'others': others + len(left_out) - len(named) + len(waiting)})
 
 
 # Commands
@@ -257,34 +286,37 @@ def end_all(child, status):
             status = found
 
 
+def read_ready(fd):
+    """What is there; None when nothing is, whatever has been said about it before."""
+    try:
+        return os.read(fd, CHUNK)
+    except BlockingIOError:
+        return None
+
+
 def drain(outputs, fd, limit):
-    part = os.read(fd, CHUNK)
+    part = read_ready(fd)
     kept = outputs[fd]
     room = limit - len(kept['bytes'])
-    kept['cut'] = kept['cut'] or len(part) > room
-    kept['bytes'] += part[:room]
+    kept['cut'] = kept['cut'] or len(part or b'') > room
+    kept['bytes'] += (part or b'')[:room]
     return part
 
 
 def follow(child, outputs, limit):
-    """Until the command itself has ended or is stopped. Then all it left running ends too."""
-    status, ended, open_fds = None, False, set(outputs)
-    while not ended:
-        ready, _, _ = select.select([requests, woken, *open_fds], [], [])
-        if requests in ready:
+    """Until the command itself has ended or is stopped; its status when it has."""
+    status, open_fds = None, set(outputs)
+    while status is None:
+        # A command in gVisor can take away what wakes this process.
+        ready, _, _ = select.select([woken, *open_fds], [], [], LOOK_EVERY_SECONDS)
+        read_ready(woken)
+        if unread or not heard.empty():
             receive()
-            ended = True
-        if woken in ready:
-            os.read(woken, CHUNK)
-            status = reap(child, status)
-            ended = ended or status is not None
+            break
         for fd in open_fds.intersection(ready):
-            if not drain(outputs, fd, limit):
+            if drain(outputs, fd, limit) == b'':
                 open_fds.discard(fd)
-    status = end_all(child, status)
-    for fd in open_fds:
-        while drain(outputs, fd, limit):
-            pass
+        status = reap(child, status)
     return status
 
 
@@ -299,7 +331,10 @@ def run(request, body):
     stdout, stdout_end = os.pipe()
     stderr, stderr_end = os.pipe()
     outputs = {fd: {'bytes': bytearray(), 'cut': False} for fd in (stdout, stderr)}
+    child = status = None
     try:
+        for fd in outputs:
+            os.set_blocking(fd, False)
         try:
             child = start(request, stdin, stdout_end, stderr_end)
         finally:
@@ -307,8 +342,12 @@ def run(request, body):
                 os.close(fd)
         status = follow(child, outputs, request['maxOutputBytes'])
     finally:
-        os.close(stdout)
-        os.close(stderr)
+        # Whatever has been raised. Then nobody is left to write; who holds a pipe open all the same is not waited for.
+        status = end_all(child, status)
+        for fd in outputs:
+            while drain(outputs, fd, request['maxOutputBytes']):
+                pass
+            os.close(fd)
     killed = os.WIFSIGNALED(status)
     answer({
         'exitCode': None if killed else os.WEXITSTATUS(status),
@@ -328,10 +367,13 @@ def main():
         sys.exit('the warden must be process 1 of a process namespace')
     # Also closes /proc/1 (memory, descriptors) to the commands, which have the same user.
     set_dumpable(0)
+    # At 0 a kernel that hands cores to a program of the host still does. No core is as short as 1.
+    resource.setrlimit(resource.RLIMIT_CORE, (1, 1))
     # What process 1 has no handler for does not reach it from within. Python has one for this; another is needed below.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+    threading.Thread(target=listen, daemon=True).start()
     operations = {
         'hello': lambda *_: answer({'ready': True}),
         'run': run, 'read': read_file, 'write': write_file, 'list': list_files, 'collect': collect,
@@ -344,15 +386,14 @@ def main():
             continue
         try:
             operation(request, body)
-        except Refusal as refusal:
-            answer({'refused': str(refusal)})
         except OSError as error:
             answer({'refused': error.strerror or str(error)})
-        except ValueError as error:
+        except (Refusal, ValueError) as error:
             answer({'refused': str(error)})
 
 
 requests, answers = os.dup(0), os.dup(1)
+heard, unread = queue.Queue(4), bytearray()
 woken, waker = os.pipe()
 os.set_blocking(woken, False)
 os.set_blocking(waker, False)

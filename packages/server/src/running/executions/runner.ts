@@ -104,7 +104,7 @@ export class Runner {
     let ending: Ending
     try {
       const material = await persistently(signal, () => this.#readMaterial(row))
-      sandbox = await this.#createSandbox(row, material)
+      sandbox = await this.#createSandbox(row, material, signal)
       // What is given now is written last: it counts, should an earlier file have the same name.
       for (const { path, bytes } of [...(material.carried?.files ?? []), ...material.attached])
         await sandbox.writeFile(path, bytes)
@@ -183,14 +183,15 @@ export class Runner {
   }
 
   /** Nothing else is done here: what is made is known to `#work` from then on, which destroys it whatever fails. */
-  #createSandbox(row: store.ExecutionRow, { skill }: Material): Promise<Sandbox> {
+  #createSandbox(row: store.ExecutionRow, { skill }: Material, signal: AbortSignal): Promise<Sandbox> {
     const { sandboxes, config } = this.#parts
-    return sandboxes.create({
+    const spec = {
       id: `${row.execution_id}-${row.attempt}`.replaceAll('_', '-'),
       skillFiles: skill.map(({ path, bytes }) => ({ path, bytes, executable: isScript(bytes) })),
       limits: config.sandbox.limits,
       env: {},
-    })
+    }
+    return sandboxes.create(spec, signal)
   }
 
   async #runAgent(
@@ -251,7 +252,10 @@ export class Runner {
     const { taken, odd } = chooseForBundle(collected.files)
     const leftOut = [...collected.leftOut, ...odd]
     if (leftOut.length > 0) {
-      writer.write({ type: 'agent.info', payload: { kind: 'files-left-out', paths: leftOut.slice(0, 50) } })
+      const paths = leftOut.slice(0, 50)
+      const others = collected.others + leftOut.length - paths.length
+      const payload = { kind: 'files-left-out', paths, ...(others > 0 && { others }) } as const
+      writer.write({ type: 'agent.info', payload })
     }
     const made = taken
       .map(({ path, bytes }) => ({ path, bytes: Buffer.from(bytes) }))

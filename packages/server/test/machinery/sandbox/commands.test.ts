@@ -64,6 +64,16 @@ describe.each(kinds)('%s', (kind) => {
     expect(stdout).toContain(`[${own.map((name) => `'${name}'`).join(', ')}]`)
   })
 
+  test('nothing dumps core', async () => {
+    const sandbox = await open()
+    const raise = 'import resource as r; r.setrlimit(r.RLIMIT_CORE, (r.RLIM_INFINITY,) * 2)'
+    const { stdout } = await run(
+      sandbox,
+      `python3 -c '${raise}' 2>&1 | tail -1; ulimit -c hard; bash -c 'kill -SEGV $$'; ls`,
+    )
+    expect(stdout).toBe('ValueError: not allowed to raise maximum limit\n')
+  })
+
   test('files stay from one command to the next, processes do not', async () => {
     const sandbox = await open()
     await run(sandbox, 'echo kept > note; (setsid sleep 1000 &) ; sleep 1000 & echo $! > pid')

@@ -1,6 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, mkdirSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, describe, expect, test } from 'vitest'
 import { createSandboxDriver, type SandboxConfig } from '#machinery/sandbox/sandbox.ts'
@@ -21,6 +29,7 @@ import {
 const rounds = { bubblewrap: atSize(5, 100), runc: atSize(2, 30), runsc: atSize(1, 10) }
 const costRounds = 5
 const nobody = 65534
+const nothing = { cleared: [], left: [] }
 
 const configs: SandboxConfig[] = []
 const configOf = (kind: SandboxConfig['kind']) => {
@@ -55,6 +64,13 @@ function isRunning(pid: string): boolean {
   } catch {
     return false
   }
+}
+
+/** What a runtime writes down about a sandbox, as a full disk leaves it. */
+const brokenNotes = {
+  bubblewrap: 'none/left-b',
+  runc: 'left-b/state.json',
+  runsc: 'left-b_sandbox:left-b.state',
 }
 
 describe.each(kinds)('%s', (kind) => {
@@ -100,9 +116,9 @@ describe.each(kinds)('%s', (kind) => {
     const tookMs = await waitUntil(() => processesOf(config, 'held').size === 0, 5000)
     tell(`${kind}: empty ${tookMs.toFixed(0)} ms after the worker was killed`)
     const driver = createSandboxDriver(config)
-    expect(await driver.sweep(async (id) => id === 'held')).toBe(0)
+    expect(await driver.sweep(async (id) => id === 'held')).toEqual(nothing)
     expect(readdirSync(join(config.directory, 'sandboxes'))).toEqual(['held'])
-    expect(await driver.sweep(async () => false)).toBe(1)
+    expect(await driver.sweep(async () => false)).toEqual({ cleared: ['held'], left: [] })
     expect(readdirSync(join(config.directory, 'sandboxes'))).toEqual([])
     expect(cgroupFolders(join(config.cgroupParent, 'held'))).toEqual([])
     const again = await driver.create({ id: 'held', skillFiles: [], limits: smallLimits, env: {} })
@@ -117,11 +133,61 @@ describe.each(kinds)('%s', (kind) => {
     await waitUntil(() => processesOf(config, 'check-left').size === 0, 5000)
     const driver = createSandboxDriver(config)
     const isAlive = async () => true
-    expect(await driver.sweep(isAlive)).toBe(0)
+    expect(await driver.sweep(isAlive)).toEqual(nothing)
     const longAgo = new Date(Date.now() - 61_000)
     utimesSync(join(config.directory, 'sandboxes', 'check-left'), longAgo, longAgo)
-    expect(await driver.sweep(isAlive)).toBe(1)
+    expect(await driver.sweep(isAlive)).toEqual({ cleared: ['check-left'], left: [] })
     expect(readdirSync(join(config.directory, 'sandboxes'))).toEqual([])
+  })
+
+  test('what cannot be cleared away keeps nothing else from it, and broken notes of the runtime do not count', async () => {
+    const config = configOf(kind)
+    for (const id of ['left-a', 'left-b'])
+      mkdirSync(join(config.directory, 'sandboxes', id), { recursive: true })
+    const notes = join(config.directory, kind, brokenNotes[kind])
+    mkdirSync(dirname(notes), { recursive: true })
+    writeFileSync(notes, '')
+    const isAlive = async (id: string) => {
+      if (id === 'left-a') throw new Error('nobody knows')
+      return false
+    }
+    const driver = createSandboxDriver(config)
+    expect(await driver.sweep(isAlive)).toMatchObject({
+      cleared: ['left-b'],
+      left: [{ id: 'left-a', cause: { message: 'nobody knows' } }],
+    })
+    expect(existsSync(notes)).toBe(kind === 'bubblewrap')
+    expect(await driver.sweep(async () => false)).toEqual({ cleared: ['left-a'], left: [] })
+  })
+
+  test('a start that comes to no end is ended when its caller has enough', async () => {
+    const config = configOf(kind)
+    const bin = join(config.directory, 'bin')
+    mkdirSync(bin)
+    const started = join(config.directory, 'started')
+    writeFileSync(started, '')
+    chmodSync(started, 0o666)
+    const program = join(bin, kind === 'bubblewrap' ? 'bwrap' : kind)
+    writeFileSync(
+      program,
+      `#!/bin/bash\ncase "$*" in *delete*) exit;; esac\necho $$ > ${started}\nexec sleep 1000\n`,
+    )
+    chmodSync(program, 0o755)
+    const path = process.env['PATH']
+    process.env['PATH'] = `${bin}:${path}`
+    try {
+      const stop = new AbortController()
+      const spec = { id: `slow-${kind}`, skillFiles: [], limits: smallLimits, env: {} }
+      const refused = expect(createSandboxDriver(config).create(spec, stop.signal)).rejects.toThrow('enough')
+      await waitUntil(() => readFileSync(started, 'utf8').endsWith('\n'), 10_000)
+      stop.abort(new Error('enough'))
+      await refused
+      const pid = readFileSync(started, 'utf8').trim()
+      await waitUntil(() => !isRunning(pid), 5000)
+      expect(readdirSync(join(config.directory, 'sandboxes'))).toEqual([])
+    } finally {
+      process.env['PATH'] = path
+    }
   })
 
   test('check says what to do when the program is missing', async () => {

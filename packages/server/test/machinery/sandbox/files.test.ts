@@ -117,4 +117,24 @@ open('unreadable', 'w').close(); os.chmod('unreadable', 0)"`)
     expect((await sandbox.collect({ maxFiles: 1, maxBytes: 100 })).files).toHaveLength(1)
     await run('chmod 700 tree/shut; rm -r tree')
   })
+
+  test('what a skill leaves lying about does not cost it its result, however much and however named', async () => {
+    await run(`echo result > report.txt; mkdir many names; python3 -c "
+import os
+for n in range(3000): open(f'many/{n}', 'w').close()
+open('many/told.txt', 'w').write('told')
+os.chdir('names')
+for _ in range(13):
+    os.mkdir('\\1' * 250); os.chdir('\\1' * 250)
+for n in range(600): os.symlink('x', '\\1' * 240 + str(n))"`)
+    const { files, leftOut, others } = await sandbox.collect({ maxFiles: 100, maxBytes: 1000 })
+    expect(files.map(({ path }) => path).slice(0, 2)).toEqual(['report.txt', 'many/told.txt'])
+    expect(files).toHaveLength(100)
+    expect(leftOut.length + others).toBe(3000 + 600 - 98)
+    expect(JSON.stringify(leftOut).length).toBeLessThan(200_000)
+    const deep = `names/${Array(13).fill('\x01'.repeat(250)).join('/')}`
+    expect((await sandbox.listFiles(deep, 600)).length).toBeGreaterThan(1)
+    expect(await sandbox.listFiles('many', 2)).toMatchObject([{ path: '/workspace/many/0' }, {}])
+    await run('rm -r report.txt many names')
+  })
 })
