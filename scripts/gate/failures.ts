@@ -34,7 +34,7 @@ export const invariants = [
   'packages/server/test/access/{permission-model,permissions,push-crashes,oauth-crossing}.test.ts',
   'packages/server/test/operations/{perform,spending,repeated-changes}.test.ts',
   'packages/server/test/machinery/graph/crashes.test.ts',
-  'packages/server/test/machinery/sandbox/{ending,escape,hostile-pipes}.test.ts',
+  'packages/server/test/machinery/sandbox/{broken-starts,ending,escape,hostile-pipes}.test.ts',
   'packages/server/test/running/{execution-money,lost-answers,receipts,run-fences,thread-attacks,thread-fences,thread-money}.test.ts',
   'packages/server/test/running/{trace-quota,trace-redaction,trace-tenants}.test.ts',
   'packages/server/test/transports/mcp-foreign.test.ts',

@@ -18,7 +18,8 @@ interface Usage {
 export interface Cgroup {
   /** Makes the group and sets its ceilings; throws with what to do when this host does not let it. */
   create(ceilings: Ceilings): Promise<void>
-  add(pid: number): Promise<void>
+  /** Where a process writes its number to be in it, with all that it starts from then on. */
+  memberFiles(): Promise<string[]>
   usage(): Promise<Usage>
   /** Ends every process in it and removes it. True when the kernel let it go, which it does only when it is empty. */
   end(withinMs: number): Promise<boolean>
@@ -77,9 +78,7 @@ export function createCgroups(parent: string, mounts = readMounts): Cgroups {
             )
           }
         },
-        async add(pid) {
-          for (const folder of await folders()) await writeFile(join(folder, 'cgroup.procs'), String(pid))
-        },
+        memberFiles: async () => (await folders()).map((folder) => join(folder, 'cgroup.procs')),
         usage: async () => (await layout()).usage((tree) => join(tree, pathOf(id))),
         async end(withinMs) {
           const found = await layout().catch(() => undefined)
@@ -97,7 +96,7 @@ export function createNoCgroups(): Cgroups {
     pathOf: (id) => id,
     group: () => ({
       create: nothing,
-      add: nothing,
+      memberFiles: async () => [],
       usage: async () => ({ cpuSeconds: 0, memoryKills: 0 }),
       end: async () => true,
     }),

@@ -60,22 +60,22 @@ export function createDriver(config: SandboxConfig, launcher: Launcher, cgroups:
     signal: AbortSignal,
   ): Promise<Sandbox> {
     const uid = process.getuid?.() === 0 ? uidOf(spec.id, config.uids) : undefined
-    const lodging = { id: spec.id, folder, skill: join(folder, 'skill'), etc: join(folder, 'etc'), uid }
+    const [skill, etc] = [join(folder, 'skill'), join(folder, 'etc')]
     if (uid !== undefined) await chown(folder, 0, launcher.builderUid ?? uid)
     await chmod(folder, 0o750)
-    await writeTree(lodging.skill, spec.skillFiles)
-    await writeTree(lodging.etc, accountFiles)
+    await writeTree(skill, spec.skillFiles)
+    await writeTree(etc, accountFiles)
     const { memoryBytes, workspaceBytes, tmpBytes, pids, cpuSeconds } = spec.limits
     await group.create({
       memoryBytes:
         memoryBytes + workspaceBytes + tmpBytes + sharedMemoryBytes + launcher.overhead.memoryBytes,
       pids: pids * launcher.overhead.pidsForEach + launcher.overhead.pids,
     })
-    const launched = await launcher.launch({ ...lodging, limits: spec.limits }, signal)
+    const memberFiles = await group.memberFiles()
+    const lodging = { id: spec.id, folder, skill, etc, uid, memberFiles, limits: spec.limits }
+    const launched = await launcher.launch(lodging, signal)
     try {
       const line = await connect(launched)
-      // Before the first command: until then only our own program has run in there.
-      if (!launcher.joinsGroup) await group.add(launched.pid)
       return openSandbox({
         id: spec.id,
         line,

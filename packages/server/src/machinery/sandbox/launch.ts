@@ -1,4 +1,4 @@
-import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { SandboxConfig, SandboxLimits } from './port.ts'
 
@@ -11,6 +11,8 @@ export interface Lodging {
   etc: string
   /** The host user that its processes have; undefined leaves the worker's own, which is not root then. */
   uid: number | undefined
+  /** Its group: where a process writes its number to be in it. */
+  memberFiles: readonly string[]
   limits: SandboxLimits
 }
 
@@ -30,11 +32,12 @@ export interface Launcher {
   readonly overhead: { memoryBytes: number; pids: number; pidsForEach: number }
   /** The host user that puts up the walls and so has to reach the folder, when it is not the sandbox's own. */
   readonly builderUid?: number
-  /** Whether it puts the first process into its group by itself. */
-  readonly joinsGroup: boolean
   /** Throws with what to do when this host cannot. */
   check(): Promise<void>
-  /** With an aborted signal it rejects, and has ended the program that it started. */
+  /**
+   * From the first process on all is in the group, so that a start that is broken off at any point, or whose worker
+   * dies, leaves nothing that is not found there. With an aborted signal it rejects, and has ended what it started.
+   */
   launch(lodging: Lodging, signal: AbortSignal): Promise<Launched>
   /** Removes the launcher's own notes about a sandbox, of which no process is left. */
   forget(id: string): Promise<void>
@@ -54,6 +57,19 @@ export function wardenCommand({ python }: SandboxConfig): string[] {
   return [python, '-I', '-S', '-W', 'ignore', '-c', warden]
 }
 
+/**
+ * Ends a program that may still be putting up walls, and what it has made for that: a child of bubblewrap's waits for
+ * ever when bubblewrap alone is ended. The program must have been started as the first of a session.
+ */
+export function endStart({ pid }: ChildProcess): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
 /** What a start brings about; when it fails, or the signal has enough of it, its program is ended. */
 export async function whileWanted<T>(
   child: ChildProcessWithoutNullStreams,
@@ -68,7 +84,7 @@ export async function whileWanted<T>(
     return await Promise.race([work, unwanted])
   } catch (error) {
     work.catch(() => {})
-    child.kill('SIGKILL')
+    endStart(child)
     throw error
   }
 }

@@ -4,7 +4,15 @@ import { describeBundle } from './oci.ts'
 test('a bundle has no rights, no host but its programs, and ceilings for its files', () => {
   const limits = { memoryBytes: 1, pids: 1, cpuSeconds: 1, workspaceBytes: 4096, tmpBytes: 8192 }
   const bundle = describeBundle({
-    lodging: { id: 'one', folder: '/s/one', skill: '/s/one/skill', etc: '/s/one/etc', uid: 700_005, limits },
+    lodging: {
+      id: 'one',
+      folder: '/s/one',
+      skill: '/s/one/skill',
+      etc: '/s/one/etc',
+      uid: 700_005,
+      memberFiles: [],
+      limits,
+    },
     sights: [
       { kind: 'folder', path: '/usr' },
       { kind: 'link', path: '/bin', target: 'usr/bin' },

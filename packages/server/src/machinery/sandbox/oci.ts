@@ -44,7 +44,6 @@ export function createOciRuntime(config: SandboxConfig, kind: 'runc' | 'runsc', 
   return {
     name: kind,
     overhead,
-    joinsGroup: true,
     builderUid: config.uids.first,
 
     async check() {

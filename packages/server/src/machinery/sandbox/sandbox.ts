@@ -5,6 +5,7 @@ import { createOciRuntime } from './oci.ts'
 import type { SandboxConfig, SandboxDriver } from './port.ts'
 
 export { listSights } from './host-view.ts'
+export { endStart } from './launch.ts'
 export type {
   CommandResult,
   Sandbox,

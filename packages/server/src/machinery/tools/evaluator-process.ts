@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
+import { endStart } from '#machinery/sandbox/sandbox.ts'
 
 /** What a process needs to start on a busy machine; not counted as the expression's time. */
 const startMs = 10_000
@@ -20,7 +21,8 @@ export interface EvaluatorProcess {
 
 /** Starts a process and waits until it is ready, with the language loaded. */
 export async function startEvaluator([program, ...args]: [string, ...string[]]): Promise<EvaluatorProcess> {
-  const child = spawn(program, args, { env: { PATH: process.env['PATH'] }, stdio: 'pipe' })
+  const options = { detached: true, env: { PATH: process.env['PATH'] }, stdio: 'pipe' } as const
+  const child = spawn(program, args, options)
   let trouble = ''
   child.stderr.on('data', (chunk: Buffer) => {
     trouble = (trouble + chunk.toString()).slice(0, troubleChars)
@@ -31,7 +33,7 @@ export async function startEvaluator([program, ...args]: [string, ...string[]]):
   try {
     await readLine(child, { withinMs: startMs, late: `not ready after ${startMs} ms`, maxBytes: 1 })
   } catch (error) {
-    child.kill('SIGKILL')
+    endStart(child)
     throw new Error(
       `No evaluator could be started; workers need bubblewrap 0.8 on PATH and user namespaces: ${trouble || (error as Error).message}`,
     )

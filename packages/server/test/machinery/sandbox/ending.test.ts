@@ -1,13 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import type { ChildProcess } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -16,11 +8,13 @@ import { expectWithin, tell } from '../../../../../test/support/proof.ts'
 import { atSize } from '../../../../../test/support/sizes.ts'
 import {
   cgroupFolders,
+  isRunning,
   kinds,
   makeConfig,
   processesOf,
   removeConfig,
   smallLimits,
+  startWorker,
   stubbornTree,
   waitUntil,
 } from './support.ts'
@@ -41,30 +35,7 @@ afterAll(() => {
   for (const config of configs) removeConfig(config)
 })
 
-function startWorker(
-  config: SandboxConfig,
-  task: string[],
-  more: { uid?: number; path?: string } = {},
-): ChildProcess {
-  const program = new URL('worker-program.ts', import.meta.url).pathname
-  return spawn(process.execPath, [program, JSON.stringify(config), ...task], {
-    cwd: '/',
-    env: { PATH: more.path ?? process.env['PATH'] },
-    stdio: ['ignore', 'pipe', 'inherit'],
-    ...(more.uid === undefined ? {} : { uid: more.uid, gid: more.uid }),
-  })
-}
-
 const say = async (worker: ChildProcess) => (worker.stdout ? (await text(worker.stdout)).trim() : '')
-
-/** What is dead and only waits to be collected by the machine's first process runs no more. */
-function isRunning(pid: string): boolean {
-  try {
-    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
-  } catch {
-    return false
-  }
-}
 
 /** What a runtime writes down about a sandbox, as a full disk leaves it. */
 const brokenNotes = {
@@ -158,36 +129,6 @@ describe.each(kinds)('%s', (kind) => {
     })
     expect(existsSync(notes)).toBe(kind === 'bubblewrap')
     expect(await driver.sweep(async () => false)).toEqual({ cleared: ['left-a'], left: [] })
-  })
-
-  test('a start that comes to no end is ended when its caller has enough', async () => {
-    const config = configOf(kind)
-    const bin = join(config.directory, 'bin')
-    mkdirSync(bin)
-    const started = join(config.directory, 'started')
-    writeFileSync(started, '')
-    chmodSync(started, 0o666)
-    const program = join(bin, kind === 'bubblewrap' ? 'bwrap' : kind)
-    writeFileSync(
-      program,
-      `#!/bin/bash\ncase "$*" in *delete*) exit;; esac\necho $$ > ${started}\nexec sleep 1000\n`,
-    )
-    chmodSync(program, 0o755)
-    const path = process.env['PATH']
-    process.env['PATH'] = `${bin}:${path}`
-    try {
-      const stop = new AbortController()
-      const spec = { id: `slow-${kind}`, skillFiles: [], limits: smallLimits, env: {} }
-      const refused = expect(createSandboxDriver(config).create(spec, stop.signal)).rejects.toThrow('enough')
-      await waitUntil(() => readFileSync(started, 'utf8').endsWith('\n'), 10_000)
-      stop.abort(new Error('enough'))
-      await refused
-      const pid = readFileSync(started, 'utf8').trim()
-      await waitUntil(() => !isRunning(pid), 5000)
-      expect(readdirSync(join(config.directory, 'sandboxes'))).toEqual([])
-    } finally {
-      process.env['PATH'] = path
-    }
   })
 
   test('check says what to do when the program is missing', async () => {

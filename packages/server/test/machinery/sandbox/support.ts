@@ -1,3 +1,4 @@
+import { type ChildProcess, spawn } from 'node:child_process'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -47,6 +48,30 @@ export function processesOf(config: SandboxConfig, id: string): Set<string> {
 export function removeConfig(config: SandboxConfig): void {
   rmSync(config.directory, { recursive: true, force: true })
   for (const folder of cgroupFolders(config.cgroupParent)) rmdirSync(folder)
+}
+
+/** What is dead and only waits to be collected by the machine's first process runs no more. */
+export function isRunning(pid: string): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
+  }
+}
+
+/** A worker in a process of its own, to be killed or to be somebody else. */
+export function startWorker(
+  config: SandboxConfig,
+  task: string[],
+  more: { uid?: number; path?: string } = {},
+): ChildProcess {
+  const program = new URL('worker-program.ts', import.meta.url).pathname
+  return spawn(process.execPath, [program, JSON.stringify(config), ...task], {
+    cwd: '/',
+    env: { PATH: more.path ?? process.env['PATH'] },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    ...(more.uid === undefined ? {} : { uid: more.uid, gid: more.uid }),
+  })
 }
 
 function listed(folder: string): string[] {
