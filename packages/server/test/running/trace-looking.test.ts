@@ -81,8 +81,8 @@ test('and for every 256 KiB of a file from which nothing is taken out', async ()
   expect(turned).toBeGreaterThanOrEqual(Math.floor(bytes / 262_144))
 })
 
-async function redacted(payload: unknown, known: readonly string[] = facts) {
-  const redactor = new Redactor({ ...noRules, facts: known }, new Pace())
+async function redacted(payload: unknown, known: readonly string[] = facts, emails: readonly string[] = []) {
+  const redactor = new Redactor({ ...noRules, facts: known, emails }, new Pace())
   await redactor.push(turnOf(payload))
   return redactor.end()?.payload
 }
@@ -127,6 +127,23 @@ test('a text that many facts are in is no more than the letters they cover', asy
     '[redacted: profile]',
     '[redacted: profile]',
   ])
+})
+
+test('others have a turn between two of many facts that one long text has', async () => {
+  const nested = Array.from({ length: 100 }, (_, n) => 'a'.repeat(4 + n))
+  const letters = 262_144
+  const turned = await countTurns(() => redacted('a'.repeat(letters), nested))
+  expect(turned).toBeGreaterThanOrEqual(nested.length)
+})
+
+test('an address is looked for only where its last letter stands before a sign', async () => {
+  const text = `${'@%40'.repeat(5000)} ADA@Example.test`
+  let found: unknown
+  const cuts = await countUses(vi.spyOn(String.prototype, 'slice'), async () => {
+    found = await redacted(text, [], ['ada@example.test'])
+  })
+  expect(found).toBe(`${'@%40'.repeat(5000)} [redacted: email]`)
+  expect(cuts).toBeLessThan(500)
 })
 
 test('few look at a time, one of a person, and who waits too long is told when to come again', async () => {

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Pace } from '#platform/pace.ts'
 import { Covered } from './covered.ts'
+import { findEmail } from './known-email.ts'
 import { KnownTexts } from './known-texts.ts'
 import { findSecrets, insertSpan, mergeSpans, type RedactionKind, type Span } from './secret-shapes.ts'
 
@@ -104,7 +105,7 @@ export class Redactor {
     this.#walk(examined, turn.payload, '', 0, undefined)
     if (turn.actorAgentSlug !== null) addLeaf(examined, turn.actorAgentSlug, undefined, undefined)
     for (const leaf of examined.leaves) {
-      this.#look(examined, leaf)
+      await this.#look(examined, leaf)
       await this.#spend(leaf)
     }
     return examined
@@ -130,10 +131,10 @@ export class Redactor {
     }
   }
 
-  #look(into: Examined, leaf: Leaf): void {
+  async #look(into: Examined, leaf: Leaf): Promise<void> {
     const { text, path, whole } = leaf
     if (whole === 'unscannable') leaf.spans = [unscannable]
-    else if (whole === undefined || text === '') leaf.spans = this.#find(text)
+    else if (whole === undefined || text === '') leaf.spans = await this.#findInTurns(text)
     else leaf.spans = [{ start: 0, end: text.length, kind: whole }]
     if (path === undefined) return
     into.begins ??= leaf
@@ -184,15 +185,31 @@ export class Redactor {
   }
 
   #find(text: string): Span[] {
+    const search = this.#search(text)
+    let step = search.next()
+    for (; !step.done; step = search.next()) this.#lookedAgain += text.length
+    return step.value
+  }
+
+  /** All that is known may be in one text of a megabyte. */
+  async #findInTurns(text: string): Promise<Span[]> {
+    const search = this.#search(text)
+    let step = search.next()
+    for (; !step.done; step = search.next()) await this.#pace.spend(text.length)
+    return step.value
+  }
+
+  /** Stops before each time that the text is looked through again. */
+  *#search(text: string): Generator<undefined, Span[]> {
+    const known = yield* this.#searchKnown(text)
     const secrets = findSecrets(text)
-    const known = this.#findKnown(text)
     return known.length === 0 ? secrets : mergeSpans([...secrets, ...known])
   }
 
-  #findKnown(text: string): Span[] {
+  *#searchKnown(text: string): Generator<undefined, Span[]> {
     const covered = new Map<RedactionKind, Covered>()
     for (const index of this.#knownTexts.candidatesIn(text)) {
-      this.#lookedAgain += text.length
+      yield
       const [kind, known] = this.#known[index] as Known
       const ofKind = covered.get(kind) ?? new Covered(text.length)
       covered.set(kind, ofKind)
@@ -201,13 +218,9 @@ export class Redactor {
     }
     const spans: Span[] = []
     for (const [kind, ofKind] of covered) for (const span of ofKind.spans()) spans.push({ ...span, kind })
-    for (const sign of this.#emails.length > 0 ? emailSigns : []) {
-      for (let at = text.indexOf(sign); at !== -1; at = text.indexOf(sign, at + 1)) {
-        const email = this.#emails.find((known) => isEmailAt(text, at, sign, known))
-        if (email === undefined) continue
-        const local = email.indexOf('@')
-        spans.push({ start: at - local, end: at - local + email.length - 1 + sign.length, kind: 'email' })
-      }
+    for (const email of this.#emails) {
+      yield
+      for (const span of findEmail(text, email)) spans.push({ ...span, kind: 'email' })
     }
     return spans
   }
@@ -301,7 +314,6 @@ function shortened(path: string): string {
   return path.length > longestPath ? hash('sha256', path, 'base64') : path
 }
 
-const emailSigns = ['@', '%40']
 const unscannable: Span = { start: 0, end: 0, kind: 'unscannable' }
 /** What stands before a secret and says that it is one: `Authorization: Bearer `. */
 const contextLength = 48
@@ -348,16 +360,6 @@ function runBackward(text: string): number {
 
 function isBlank(code: number): boolean {
   return code === 32 || (code >= 9 && code <= 13)
-}
-
-function isEmailAt(text: string, at: number, sign: string, known: string): boolean {
-  const local = known.indexOf('@')
-  if (at < local) return false
-  const domain = known.slice(local + 1)
-  return (
-    text.slice(at - local, at).toLowerCase() === known.slice(0, local) &&
-    text.slice(at + sign.length, at + sign.length + domain.length).toLowerCase() === domain
-  )
 }
 
 /** A secret as it is, in an address, and as base64 of a text that it is anywhere in. */
