@@ -4,6 +4,7 @@ import { matchesGlob } from 'node:path'
 const late = [
   /^(Test|Hook) timed out in/,
   /^not so after/,
+  /^late: /,
   // Answered, not asked for.
   /(^|: )expected (503|\{?.*SERVICE_UNAVAILABLE.*?) to /,
   /\bgot 503\b/,

@@ -113,5 +113,5 @@ export async function until<T>(look: () => T | Promise<T>, withinMs = 20_000): P
     if (found) return found
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  throw new Error(`not so within ${withinMs} ms: ${look}`)
+  throw new Error(`not so after ${withinMs} ms: ${look}`)
 }

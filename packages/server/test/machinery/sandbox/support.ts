@@ -100,7 +100,7 @@ export async function waitUntil(isTrue: () => boolean | Promise<boolean>, within
   const startedMs = performance.now()
   const mostMs = patienceFor(withinMs)
   while (!(await isTrue())) {
-    if (performance.now() - startedMs > mostMs) throw new Error(`Not so within ${mostMs} ms: ${isTrue}`)
+    if (performance.now() - startedMs > mostMs) throw new Error(`not so after ${mostMs} ms: ${isTrue}`)
     await delay(5)
   }
   return performance.now() - startedMs
