@@ -40,7 +40,7 @@ describe('who waits for turns', () => {
     await end()
     const { status, seconds } = await answered
     expect(status).toBe(401)
-    expectWithin(seconds * 1000, 10_000)
+    expectWithin(seconds * 1000, 10_000, 'the wait', 20_000)
   })
 
   test('is not told what was said after that', async () => {
