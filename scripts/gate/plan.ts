@@ -28,7 +28,7 @@ const project = (name: string): Step => ({
   reports: true,
 })
 
-/** Two cores. What mostly waits stands beside what mostly computes; kills come last. */
+/** Two cores: what mostly waits stands beside what mostly computes. */
 export const plan: Plan = [
   [
     [script('check'), project('unit'), project('peers'), project('catalog'), project('counted')],

@@ -16,7 +16,7 @@ export interface Ran {
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /** What a proof may say, so that a page of them can be read. */
-const most = { told: 10, judged: 3, letters: 300 }
+const most = { told: 20, judged: 3, letters: 300 }
 
 /** Longer than it should ever take: a night goes on with the next one. */
 const tooLongMs = ({ minutes }: Proof) => (3 * minutes + 10) * 60_000

@@ -192,6 +192,8 @@ export const tests: readonly Proof[] = [
       files: [
         ...server(
           'access/keys',
+          'access/oauth',
+          'access/oauth-consent',
           'access/key-stops',
           'access/permissions',
           'accounts/signed-in-ends',

@@ -4,6 +4,8 @@ import { parseArgs } from 'node:util'
 import { measureWaitingRuns } from './waiting-runs.ts'
 
 const barMs = 30
+/** What a worker may grow by with all that waits. */
+const barMiB = 100
 
 const { values } = parseArgs({
   options: {
@@ -23,5 +25,8 @@ const { violations, figures } = await measureWaitingRuns({
 console.log(JSON.stringify(figures, null, 2))
 for (const what of ['list', 'detail'] as const)
   if (figures[what].p99Ms > barMs) violations.push(`the p99 of the ${what} is over ${barMs} ms`)
+for (const [index, before] of figures.workerMiB.before.entries())
+  if ((figures.workerMiB.after[index] ?? Infinity) - before > barMiB)
+    violations.push(`a worker has grown by more than ${barMiB} MiB`)
 for (const violation of violations) console.log(violation)
 process.exitCode = violations.length === 0 ? 0 : 1

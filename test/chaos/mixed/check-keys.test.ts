@@ -18,8 +18,8 @@ import type { FaultRecord } from './history.ts'
 test('what a revoked key had running and nobody stopped may end by itself, and a paused step be done', () => {
   const revoked = withOperation('op-l0-16', { kind: 'false' })
   const runs = state.runs.map((one) => (one.runId === 'run_5' ? { ...one, endedAt: at(30) } : one))
-  const pause = { ...faults[0], kind: 'worker-pause', startedAt: at(8), endedAt: at(20) } as FaultRecord
-  const calls = [{ ...call('s1', 21), runId: 'run_5' }]
+  const pause = { ...faults[0], kind: 'worker-pause', startedAt: at(8), endedAt: at(35) } as FaultRecord
+  const calls = [{ ...call('s1', 36), runId: 'run_5' }]
   const history = {
     ...revoked,
     faults: [pause],
@@ -37,12 +37,12 @@ test.each<[string, MixedHistory, RegExp]>([
   ],
   [
     'a launch by a revoked key',
-    withRun('run_5', { launchedAt: at(11) }),
+    withRun('run_5', { launchedAt: at(20) }),
     /run_5: launched by the key 5 after/,
   ],
   [
     'a start by a revoked key',
-    withExecution('exec_1', { keyId: 5, createdAt: at(8), startedAt: at(11) }),
+    withExecution('exec_1', { keyId: 5, createdAt: at(8), startedAt: at(20) }),
     /exec_1: started by the key 5 after/,
   ],
   [
@@ -52,7 +52,7 @@ test.each<[string, MixedHistory, RegExp]>([
   ],
   [
     'a run that its key did not stop',
-    withRun('run_5', { endedAt: at(11) }),
+    withRun('run_5', { endedAt: at(20) }),
     /run_5: went on after it was stopped/,
   ],
   [
@@ -62,12 +62,12 @@ test.each<[string, MixedHistory, RegExp]>([
   ],
   [
     'an execution that its key did not stop',
-    withExecution('exec_1', { keyId: 5, endedAt: at(11) }),
+    withExecution('exec_1', { keyId: 5, endedAt: at(20) }),
     /exec_1: went on after it was stopped/,
   ],
   [
     'a step of a run whose key was revoked',
-    withSeen({ calls: [{ ...call('s1', 16), runId: 'run_5' }] }),
+    withSeen({ calls: [{ ...call('s1', 30), runId: 'run_5' }] }),
     /run_5: began its step s1 after its key was revoked/,
   ],
 ])('finds %s', (_what, history, violation) => {

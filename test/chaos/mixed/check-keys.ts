@@ -1,10 +1,11 @@
+import { atSize } from '../../support/sizes.ts'
 import type { Seen } from './evidence.ts'
 import { type FaultRecord, isPausedCall, isSuccess, type Operation } from './history.ts'
 
-/** What a revocation may take to reach every process. */
-const reachesWithinMs = 1000
+/** What a revocation may take to reach every process; in the gate also the machine, which others may have for seconds. */
+const reachesWithinMs = atSize(5000, 1000)
 /** What a step may take from the moment in which it was asked whether it may begin. */
-const beginsWithinMs = 5000
+const beginsWithinMs = atSize(10_000, 5000)
 
 interface Revocation {
   readonly sentAt: number

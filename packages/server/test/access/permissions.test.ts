@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Authenticator } from '../../../../test/support/authenticator.ts'
 import type { Answer, Person } from '../../../../test/support/caller.ts'
 import { expectWithin } from '../../../../test/support/proof.ts'
+import { atSize } from '../../../../test/support/sizes.ts'
 import { createDatabase, type House, nowhere, openHouse, shiftClock } from '../support/house.ts'
 import { expectDeviceAuthRequired, newPersonWithPasskey } from '../support/passkeys.ts'
 
@@ -168,7 +169,7 @@ describe('consent', () => {
       await wait(300)
       await decide(`connect/${asked.consent_id}/deny`, { reason: 'not today' })
       expect((await polled).body).toEqual({ status: 'denied', deny_reason: 'not today' })
-      expectWithin(performance.now() - begun, 1500)
+      expectWithin(performance.now() - begun, 1500, 'the poll', 20_000)
     } finally {
       await other.close()
     }
@@ -225,14 +226,15 @@ describe('permission requests', () => {
     expect((await ask('GET', '/profile/search?q=a', secret)).status).toBe(403)
   })
 
-  test('a session grant is good at 3,599 s and refused at 3,601 s; a one_time grant ends after 300 s', async () => {
+  test('a session grant is good until its hour is over, and refused at 3,601 s; a one_time grant ends after 300 s', async () => {
     const { secret } = await newKey(['agent:list'])
     await requestAndApprove(secret, 'profile:read', 'session')
     await requestAndApprove(secret, 'profile:search', 'one_time')
     try {
       await shiftClock(databaseUrl, 301)
       expect((await ask('GET', '/profile/search?q=a', secret)).status).toBe(403)
-      await shiftClock(databaseUrl, 3599)
+      // What the machine takes meanwhile passes for the grant too.
+      await shiftClock(databaseUrl, atSize(3570, 3599))
       expect((await ask('GET', '/profile', secret)).status).toBe(200)
       await shiftClock(databaseUrl, 3601)
       expect((await ask('GET', '/profile', secret)).status).toBe(403)

@@ -126,18 +126,28 @@ function declarationOf(name: ts.Identifier): ts.Node | undefined {
       const parameter = scope.parameters.find((one) => one.name.getText() === name.text)
       if (parameter !== undefined) return parameter
     }
-    if (!ts.isBlock(scope) && !ts.isSourceFile(scope)) continue
-    for (const statement of scope.statements) {
-      const declared = ts.isVariableStatement(statement)
-        ? statement.declarationList.declarations
-            .flatMap(boundBy)
-            .find((one) => one.name.getText() === name.text)
-        : undefined
-      if (declared !== undefined) return declared
-      if (ts.isFunctionDeclaration(statement) && statement.name?.text === name.text) return statement
-    }
+    const declared =
+      ts.isBlock(scope) || ts.isSourceFile(scope) ? declaredIn(scope).get(name.text) : undefined
+    if (declared !== undefined) return declared
   }
   return undefined
+}
+
+const ofScopes = new WeakMap<ts.Node, Map<string, ts.Node>>()
+
+/** Its names; every name of a file is asked for many times. */
+function declaredIn(scope: ts.Block | ts.SourceFile): Map<string, ts.Node> {
+  const known = ofScopes.get(scope)
+  if (known) return known
+  const names = new Map<string, ts.Node>()
+  const add = (name: string | undefined, node: ts.Node) => name && !names.has(name) && names.set(name, node)
+  for (const statement of scope.statements) {
+    if (ts.isVariableStatement(statement))
+      for (const one of statement.declarationList.declarations.flatMap(boundBy)) add(one.name.getText(), one)
+    else if (ts.isFunctionDeclaration(statement)) add(statement.name?.text, statement)
+  }
+  ofScopes.set(scope, names)
+  return names
 }
 
 /** `expect(span).toBeLessThan(…)`, `expect(…).toBeGreaterThan(span)`, `expect(span < …)`. */
