@@ -7,9 +7,10 @@ import { printJson } from './print-json.ts'
 const folder = new URL('../packages/sdk/', import.meta.url)
 const dist = new URL('dist/', folder)
 rmSync(dist, { recursive: true, force: true })
+const tsc = fileURLToPath(new URL('bin/tsc', import.meta.resolve('typescript/package.json')))
 // What is for Node sees its types; the rest must do without, to run anywhere.
 for (const project of ['tsconfig.build.json', 'tsconfig.node.json'])
-  execFileSync('tsc', ['-p', fileURLToPath(new URL(project, folder))], { stdio: 'inherit' })
+  execFileSync(process.execPath, [tsc, '-p', fileURLToPath(new URL(project, folder))], { stdio: 'inherit' })
 
 const {
   private: _private,

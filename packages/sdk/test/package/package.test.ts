@@ -83,14 +83,17 @@ describe.concurrent('its types', () => {
         types: types.map((one) => (one === '@types/node' ? rootTypes : runtimeAt(one))),
       }
       writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
-      const said = await run('tsc', ['-p', folder]).catch(({ stdout }) => ({ stdout }))
+      const said = await run(process.execPath, [tsc, '-p', folder]).catch(({ stdout }) => ({ stdout }))
       expect(said.stdout).toBe('')
     },
     60_000,
   )
 })
 
-const rootTypes = join(import.meta.dirname, '../../../../node_modules/@types/node')
+const root = join(import.meta.dirname, '../../../../node_modules')
+const rootTypes = join(root, '@types/node')
+/** Two packages here bring a program of this name. */
+const tsc = join(root, 'typescript/bin/tsc')
 
 const filesIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
