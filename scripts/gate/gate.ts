@@ -54,7 +54,7 @@ export async function runGate(options: GateOptions): Promise<boolean> {
 
   const run = async (step: Ended['step'], label: string, files?: string[]) => {
     const ended = await steps.run(step, label, files)
-    say(`${clock()}  ${label}: ${tell(ended)} (${ended.machine})`)
+    say(`${clock()}  ${label}: ${tell(ended)} (the machine meanwhile: ${ended.machine})`)
     return ended
   }
   /** Why it is red, if it is. */
@@ -153,8 +153,9 @@ function sayWhatWasSlow(
     say(`slow  ${seconds(ms)} s  ${file} > ${test}`)
 }
 
-function tell({ step, code, isHung, ms, files }: Ended): string {
-  const outcome = `${code === 0 ? 'green' : isHung ? 'HUNG' : 'RED'} in ${minutes(ms)}`
+function tell({ step, code, isHung, ms, cpuSeconds, files }: Ended): string {
+  const how = code === 0 ? 'green' : isHung ? 'HUNG' : 'RED'
+  const outcome = `${how} in ${minutes(ms)} and ${cpuSeconds.toFixed(0)} s of CPU`
   if (!step.reports) return outcome
   const red = files.filter(({ ok }) => !ok).map(({ file }) => file)
   const passed = files.reduce((sum, file) => sum + file.passed.length, 0)

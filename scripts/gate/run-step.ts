@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { appendFileSync, closeSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { machineSince, readTicks } from './machine.ts'
+import { childrenCpuSeconds, machineSince, readTicks } from './machine.ts'
 import type { Step } from './plan.ts'
 import { type Results, readResults } from './results.ts'
 
@@ -12,6 +12,8 @@ export interface Ended extends Results {
   /** It was ended because nothing of it had been heard for too long. */
   readonly isHung: boolean
   readonly ms: number
+  /** What it took itself, with all that it started and waited for. */
+  readonly cpuSeconds: number
   readonly machine: string
   readonly log: string
 }
@@ -21,6 +23,8 @@ export class Steps {
   readonly #folder: string
   readonly #silentMs: number
   readonly #underWay = new Map<number, string>()
+  /** Up to the step that ended last. */
+  #cpuSeconds = childrenCpuSeconds()
 
   constructor(folder: string, silentMs: number) {
     this.#folder = folder
@@ -63,7 +67,10 @@ export class Steps {
         clearInterval(watch)
         if (pid !== undefined) this.#underWay.delete(pid)
         const ms = performance.now() - from
-        resolve({ step, label, code, isHung, ms, machine: machineSince(ticks), log, ...readResults(report) })
+        const cpuSeconds = childrenCpuSeconds() - this.#cpuSeconds
+        this.#cpuSeconds += cpuSeconds
+        const machine = machineSince(ticks)
+        resolve({ step, label, code, isHung, ms, cpuSeconds, machine, log, ...readResults(report) })
       }
       child.once('error', (error) => {
         appendFileSync(log, `${error.message}\n`)
