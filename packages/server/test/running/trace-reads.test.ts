@@ -1,10 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
 import type { NewExecutionEvent } from '@guildhall/contract'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { appendEvents } from '#running/executions/event-log.ts'
 import { executionTurns } from '#running/executions/executions.ts'
 import { Numbering, readTurns } from '#running/traces/traces.ts'
 import type { Person } from '../../../../test/support/caller.ts'
+import { patienceFor } from '../../../../test/support/sizes.ts'
 import { createDatabase, type House, openHouse } from '../support/house.ts'
 import { by, newExecution, stageIn } from '../support/writing-stage.ts'
 
@@ -156,6 +157,27 @@ describe('turns of a producer', () => {
     expect(items[0].payload).toEqual({ text: 'use guild_live_[redacted] for it' })
     await end(rowId)
   })
+})
+
+test('who waits for a turn is told of it and need not look', async () => {
+  const { traceId, rowId } = await newProducer()
+  await end(rowId)
+  // No timer of this process ends from here on, so nobody looks a second time by themselves.
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+  try {
+    const waiting = turns(traceId, '?wait=20')
+    const heard = () => house.deps.redis.attempt((redis) => redis.pubsub('NUMSUB', `live:trace:${traceId}`))
+    while (String((await heard())?.[1]) !== '1') await setTimeout(20)
+    // It has looked once and found nothing.
+    await setTimeout(300)
+    await call('POST', `/traces/${traceId}/events`, { events: [{ type: 'agent.text', payload: {} }] })
+    const told = await Promise.race([waiting, setTimeout(patienceFor(5000), 'nothing')])
+    expect(told).toMatchObject({ items: [{ type: 'agent.text' }] })
+  } finally {
+    // Whoever still waits looks then, and goes on in time.
+    vi.runOnlyPendingTimers()
+    vi.useRealTimers()
+  }
 })
 
 test('who waits for a turn and loses access meanwhile does not get it', async () => {
