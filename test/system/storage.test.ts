@@ -5,7 +5,7 @@ import { spawnStack } from '../../stack/client.ts'
 import { createCaller } from '../support/caller.ts'
 import { isAlive, pidsOf, until } from '../support/processes.ts'
 import { tell } from '../support/proof.ts'
-import { isProof } from '../support/sizes.ts'
+import { atSize, isProof } from '../support/sizes.ts'
 
 const servers = ['account', 'container', 'object', 'proxy']
 
@@ -22,7 +22,9 @@ test('with --s3 the house uses Swift, whose servers are started again at the sam
     expect(readdirSync(join(stack.dir, 'logs'))).toEqual(
       expect.arrayContaining(servers.map((name) => `swift-${name}.log`)),
     )
-    for (const [index, name] of servers.entries()) {
+    // All are started again by the same lines; each costs several seconds of a processor.
+    for (const name of servers.slice(-atSize(1, servers.length))) {
+      const index = servers.indexOf(name)
       const victim = pids()[index] ?? 0
       process.kill(victim, 'SIGKILL')
       const killed = performance.now()
