@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { patienceFor } from '../support/sizes.ts'
-import { desktop, expectNoFaults, phone } from './support/app.ts'
+import { desktop, expectNoFaults, phone, signIn } from './support/app.ts'
 import {
   action,
   addPasskey,
@@ -9,6 +9,7 @@ import {
   cardOf,
   looked,
   newAgent,
+  newDevice,
   newEmail,
   newPerson,
   origin,
@@ -21,8 +22,10 @@ test.each([
 ] as const)(
   'on %s a person signs in, looks at what an agent asks and allows it with a passkey',
   async (_name, shape) => {
-    const device = await newPerson({ shape })
+    const device = await newDevice({ shape })
     const { page } = device
+    await signIn(device, origin, newEmail())
+    await page.getByRole('heading', { name: 'Inbox' }).first().waitFor()
     await addPasskey(device)
     await page.goto(origin)
     const { key } = await newAgent(device)

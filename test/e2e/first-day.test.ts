@@ -8,7 +8,7 @@ import { afterEach, expect, test } from 'vitest'
 import { withDeathSignal } from '../../stack/spawn.ts'
 import { until } from '../support/processes.ts'
 import { desktop, expectNoFaults, openDevice } from './support/app.ts'
-import { launchBrowser } from './support/browser.ts'
+import { launchWholeBrowser } from './support/browser.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const section =
@@ -53,7 +53,7 @@ function begin(command: string, args: readonly string[], env: NodeJS.ProcessEnv)
 test('a stranger starts the stack, signs in, pairs an agent and lets it go on, by the words of the README', async () => {
   const stack = begin('npm', ['run', 'stack'], process.env)
   const origin = await stack.find(/Guildhall runs at (http:\/\/localhost:\d+)\n/, readyWithinMs)
-  const browser = await launchBrowser()
+  const browser = await launchWholeBrowser()
   try {
     const device = await openDevice(browser, origin, { shape: desktop })
     const { page } = device

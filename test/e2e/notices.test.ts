@@ -3,13 +3,15 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { until } from '../support/processes.ts'
 import { type Browser, openPushService, type PushService } from '../support/push-service.ts'
 import { callFrom, type Device, expectNoFaults } from './support/app.ts'
-import { api, ask, newAgent, newEmail, newPerson, origin, pollOf } from './support/app-house.ts'
+import { api, ask, browseWith, newAgent, newEmail, newPerson, origin, pollOf } from './support/app-house.ts'
 import { hindrancesOf } from './support/axe.ts'
+import { launchWholeBrowser } from './support/browser.ts'
 
 /** Where browsers that are told are told. */
 let pushes: PushService
 
 beforeAll(async () => {
+  await browseWith(await launchWholeBrowser())
   const { applicationServerKey } = (await api.call('GET', '/api/v1/meta')).body.push
   pushes = await openPushService(() => applicationServerKey, inject('house').pushPort)
 })
@@ -60,10 +62,46 @@ async function deliverer({ cdp, page }: Device): Promise<(data: string) => Promi
   }
 }
 
-const shown = (worker: Worker): Promise<{ title: string; tag: string }[]> =>
+type Notice = { title: string; tag: string }
+
+const shown = (worker: Worker): Promise<Notice[]> =>
   worker.evaluate(
     'self.registration.getNotifications().then((all) => all.map(({ title, tag }) => ({ title, tag })))',
   )
+
+/** All that the worker has had shown from now on, whatever became of it. */
+async function watchShows(worker: Worker): Promise<() => Promise<Notice[]>> {
+  await worker.evaluate(`{
+    self.shows = []
+    const { showNotification } = ServiceWorkerRegistration.prototype
+    ServiceWorkerRegistration.prototype.showNotification = async function (title, options) {
+      await showNotification.call(this, title, options)
+      self.shows.push({ title, tag: options.tag })
+    }
+  }`)
+  return () => worker.evaluate('self.shows')
+}
+
+interface Way {
+  readonly worker: Worker
+  readonly deliver: (data: string) => Promise<void>
+  readonly shows: () => Promise<Notice[]>
+}
+
+/**
+ * Delivers what is shown, and stays. Chromium forgets a notice of which somebody asks while it is on its way to the screen
+ * (seen on a busy machine, in one of forty), so nobody asks too early, and what was forgotten is delivered once more.
+ */
+async function deliverToStay({ deliver, worker, shows }: Way, data: string): Promise<Notice[]> {
+  for (let tries = 1; ; tries++) {
+    const before = (await shows()).length
+    await deliver(data)
+    await until(async () => (await shows()).length > before, 5000)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    const notices = await shown(worker)
+    if (notices.length > 0 || tries === 5) return notices
+  }
+}
 
 const tap = (worker: Worker) =>
   worker.evaluate(
@@ -86,12 +124,13 @@ test('a browser is told that an agent waits, a tap opens the card and decides no
   await page.getByTestId('notices-on').click()
   await page.getByTestId('told-browser').waitFor()
   const [worker = await context.waitForEvent('serviceworker')] = context.serviceWorkers()
+  const shows = await watchShows(worker)
+  const way = { deliver, worker, shows }
 
   const id = await ask(key)
   await until(() => browser.received.length === 1, 10_000)
-  await deliver(browser.received[0]?.text ?? '')
-  await until(async () => (await shown(worker)).length === 1, 5000)
-  expect(await shown(worker)).toEqual([{ title: 'An agent asks for a permission', tag: id }])
+  const asked = browser.received[0]?.text ?? ''
+  expect(await deliverToStay(way, asked)).toEqual([{ title: 'An agent asks for a permission', tag: id }])
 
   sent.length = 0
   await tap(worker)
@@ -101,8 +140,7 @@ test('a browser is told that an agent waits, a tap opens the card and decides no
   expect((await pollOf(key, id)).status).toBe('pending')
 
   // A page that is open hears of a decision elsewhere by itself.
-  await deliver(browser.received[0]?.text ?? '')
-  await until(async () => (await shown(worker)).length === 1, 5000)
+  expect(await deliverToStay(way, asked)).toHaveLength(1)
   const elsewhere = await newPerson({}, email)
   expect((await callFrom(elsewhere, 'POST', `/api/v1/agents/request-permission/${id}/deny`, {})).status).toBe(
     200,
@@ -111,9 +149,10 @@ test('a browser is told that an agent waits, a tap opens the card and decides no
 
   // Others are told by a message that takes the notice's place and goes.
   await until(() => browser.received.length === 2, 10_000)
-  await deliver(browser.received[0]?.text ?? '')
+  expect(await deliverToStay(way, asked)).toHaveLength(1)
   await deliver(browser.received[1]?.text ?? '')
-  await until(async () => (await shown(worker))[0]?.title === 'Nothing to decide here any more', 5000)
+  const over = { title: 'Nothing to decide here any more', tag: id }
+  await expect.poll(async () => (await shows()).at(-1)).toEqual(over)
   await until(async () => (await shown(worker)).length === 0, 8000)
   expect(pushes.violations).toEqual([])
   expectNoFaults(device)
@@ -125,12 +164,13 @@ test('a message that nobody of ours wrote is shown without a word and leads nowh
   const deliver = await deliverer(device)
   await turnOn(device)
   const [worker = await context.waitForEvent('serviceworker')] = context.serviceWorkers()
-  await deliver('not JSON')
-  await until(async () => (await shown(worker)).length === 1, 5000)
-  expect(await shown(worker)).toEqual([{ title: 'Guildhall', tag: 'guildhall' }])
+  const way = { deliver, worker, shows: await watchShows(worker) }
+  expect(await deliverToStay(way, 'not JSON')).toEqual([{ title: 'Guildhall', tag: 'guildhall' }])
   const navigate = 'https://evil.example/approvals/x?approve=1'
-  await deliver(JSON.stringify({ notification: { title: 'Come here', navigate, tag: 'guildhall' } }))
-  await until(async () => (await shown(worker))[0]?.title === 'Come here', 5000)
+  const notification = { title: 'Come here', navigate, tag: 'guildhall' }
+  expect(await deliverToStay(way, JSON.stringify({ notification }))).toEqual([
+    { title: 'Come here', tag: 'guildhall' },
+  ])
   await tap(worker)
   await page.waitForURL(`${origin}/`)
   expectNoFaults(device)

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest'
 import { type Answer, createCaller } from '../../support/caller.ts'
-import { callFrom, type Device, openDevice, signIn } from './app.ts'
+import { callFrom, type Device, openDevice, signInUnseen } from './app.ts'
 
 /** The app as it is served, in a real browser, with real agents that ask over the API. */
 const house = inject('house')
@@ -18,6 +18,12 @@ beforeAll(async () => {
 
 afterAll(() => browser?.close())
 
+/** For what the shared one cannot do. It is closed with the file. */
+export async function browseWith(own: Browser): Promise<void> {
+  await browser.close()
+  browser = own
+}
+
 /** A page that is left open goes on asking. */
 afterEach(async () => {
   for (const { context } of devices.splice(0)) await context.close()
@@ -26,14 +32,21 @@ afterEach(async () => {
 let people = 0
 export const newEmail = (name = 'mira') => `${name}-${process.pid}-${++people}@example.test`
 
+/** A browser of which nothing is kept when the test is over. */
+export async function newDevice(options: Parameters<typeof openDevice>[2] = {}): Promise<Device> {
+  const device = await openDevice(browser, origin, options)
+  devices.push(device)
+  return device
+}
+
 /** A person who is signed in on a new device, at the inbox. */
 export async function newPerson(
   options: Parameters<typeof openDevice>[2] = {},
   email = newEmail(),
 ): Promise<Device> {
-  const device = await openDevice(browser, origin, options)
-  devices.push(device)
-  await signIn(device, origin, email)
+  const device = await newDevice(options)
+  await signInUnseen(device, origin, email)
+  await device.page.goto(origin)
   await device.page.getByRole('heading', { name: 'Inbox' }).first().waitFor()
   return device
 }
